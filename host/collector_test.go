@@ -31,7 +31,7 @@ func (a asked) Listens() (started, completed bool) {
 	return false, false
 }
 
-func TestHeapIsDenseAfterStart(t *testing.T) { //nolint:paralleltest // the collector is that of the process
+func TestHeapIsDenseAfterStart(t *testing.T) { //nolint:paralleltest // it changes the collector of the process
 	const other = 90 // chosen by an operator
 	defer debug.SetGCPercent(debug.SetGCPercent(defaultGrowth))
 	for _, c := range []struct {

@@ -285,7 +285,7 @@ func (e *edit) apply() {
 	}{{"a job was added", e.result.Added}, {"a job was changed", e.result.Changed}, {"a job was removed", e.result.Removed}} {
 		slices.Sort(group.jobs)
 		for _, name := range group.jobs {
-			h.o.Log.Info(group.what, "job", name) //nolint:sloglint // three of one kind
+			h.o.Log.Info(group.what, "job", name) //nolint:sloglint // one of three messages
 		}
 	}
 	for _, j := range e.withdrawn {

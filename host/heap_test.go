@@ -10,7 +10,7 @@ import (
 )
 
 // Go's heap is limited while a host that is alone in its process runs modules.
-func TestTheHeapIsBounded(t *testing.T) { //nolint:paralleltest // the bound is that of the process
+func TestTheHeapIsBounded(t *testing.T) { //nolint:paralleltest // it changes the memory limit of the process
 	t.Setenv("GOMEMLIMIT", "")
 	const asked, other = 64 << 20, 1 << 40
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(-1))

@@ -137,7 +137,7 @@ func (p patient) Write(b []byte) (int, error) {
 	if err := p.SetWriteDeadline(time.Now().Add(readPatience)); err != nil {
 		return 0, fmt.Errorf("bound the wait for a reader: %w", err)
 	}
-	return p.Conn.Write(b) //nolint:wrapcheck // it stands for the connection
+	return p.Conn.Write(b) //nolint:wrapcheck // patient is transparent
 }
 
 // callers counts connections per network, so that one client cannot take them all.

@@ -12,35 +12,34 @@ import (
 	"github.com/wasmjob/wasmjob/host/config"
 )
 
-// The variables that stand for the flags of a server elsewhere.
+// Variables in place of the flags for another server.
 const (
 	addressVariable = "WASMJOBD_ADDRESS"
 	tokenVariable   = "WASMJOBD_TOKEN_FILE" //nolint:gosec // the name of a variable
 	contextVariable = "WASMJOBD_CONTEXT"
 )
 
-// addressFlags lead to a server elsewhere, which is asked instead of the one of a
-// configuration.
+// addressFlags select another server, which is used instead of the server of a configuration.
 type addressFlags struct{ address, tokenFile, context string }
 
 func (a *addressFlags) add(c *cobra.Command) {
-	c.Flags().StringVar(&a.address, "address", "", "`address` of a server to be asked, as https://host:8680; no configuration is read ($"+addressVariable+")")
+	c.Flags().StringVar(&a.address, "address", "", "`address` of a server to use, such as https://host:8680; no configuration is read ($"+addressVariable+")")
 	c.Flags().StringVar(&a.tokenFile, "token-file", "", "`file` with the token for it ($"+tokenVariable+")")
-	c.Flags().StringVar(&a.context, "context", "", "`name` of a server in ~/.config/wasmjobd/config.toml, with its token and certificates ($"+contextVariable+")")
+	c.Flags().StringVar(&a.context, "context", "", "`name` of a server in ~/.config/wasmjobd/config.toml, which has its token and certificates ($"+contextVariable+")")
 }
 
-// server returns the server that is to be asked; without an address the configuration
-// says whom. A flag counts more than a variable.
+// server returns the server to use. Without an address, the configuration determines it. Flags
+// override variables.
 func (a *addressFlags) server(env, files []string) (config.Context, error) {
 	var at config.Context
 	configured := !slices.Equal(files, []string{defaultConfig})
 	switch {
 	case configured && a.address != "":
-		return at, usage("--address and --config: name a server or its configuration")
+		return at, usage("--address and --config: name either a server or its configuration")
 	case configured && a.context != "":
-		return at, usage("--context and --config: name a server or its configuration")
+		return at, usage("--context and --config: name either a server or its configuration")
 	case a.address != "" && a.context != "":
-		return at, usage("--address and --context: name a server once")
+		return at, usage("--address and --context: write only one of them")
 	case configured:
 		return at, nil
 	}
@@ -60,14 +59,14 @@ func (a *addressFlags) server(env, files []string) (config.Context, error) {
 	return at, nil
 }
 
-// contextOf finds a context in the file of the person who asks.
+// contextOf finds a context in the user's file of contexts.
 func contextOf(env []string, name string) (config.Context, error) {
 	top, _ := variable(env, "XDG_CONFIG_HOME")
 	if home, _ := variable(env, "HOME"); home != "" {
 		top = cmp.Or(top, filepath.Join(home, ".config"))
 	}
 	if !filepath.IsAbs(top) {
-		return config.Context{}, usage("--context %s: set XDG_CONFIG_HOME or HOME, which say where the file of contexts is", name)
+		return config.Context{}, usage("--context %s: set XDG_CONFIG_HOME or HOME, which locate the file of contexts", name)
 	}
 	path := filepath.Join(top, "wasmjobd", "config.toml")
 	all, err := config.LoadContexts(path, env)
@@ -90,10 +89,10 @@ func contextOf(env []string, name string) (config.Context, error) {
 	return config.Context{}, exitf(exitNotFound, "--context %s: %s does not have it%s", name, path, andAsk(name, names))
 }
 
-// dial returns a client of a server.
+// dial returns a client for a server.
 func dial(at config.Context) (*admin.Client, error) {
 	if at.TokenFile == "" {
-		return nil, usage("--address: the server wants a token; name its file by --token-file or %s", tokenVariable)
+		return nil, usage("--address: the server needs a token; name its file with --token-file or %s", tokenVariable)
 	}
 	token, err := admin.ReadToken(at.TokenFile)
 	if err != nil {

@@ -8,13 +8,13 @@ import (
 	"testing"
 )
 
-// A context names a server with its token, so that a verb needs no other flag.
+// A context names a server with its token, so a verb needs no other flag.
 func TestVerbsByContext(t *testing.T) {
 	t.Parallel()
 	dir := serveFolder(t, adminTOML)
 	d := startServe(t, dir)
 	address := addressOf(t, d)
-	<-d.errors.await("the first one may do everything")
+	<-d.errors.await("the first one permits everything")
 	d.until(t, func(e eventLine) bool { return e.Event == "end" })
 	home := t.TempDir()
 	folder := filepath.Join(home, ".config", "wasmjobd")

@@ -13,7 +13,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/operator"
 )
 
-// listedAlerts is the JSON of alert list. Scripts read it: add fields, change none.
+// listedAlerts is the JSON of alert list. Scripts read it: add fields, but do not change any.
 type listedAlerts struct {
 	Version  int                `json:"version"`
 	Alerts   []operator.Alert   `json:"alerts"`
@@ -25,7 +25,7 @@ type silenced struct {
 	operator.Silence
 }
 
-// alertCommand holds the verbs of alerts.
+// alertCommand has the verbs about alerts.
 func alertCommand(term *terminal) *cobra.Command {
 	c := &cobra.Command{
 		Use: "alert", Short: "See what is wrong with jobs, and silence their alerts for a while",
@@ -37,10 +37,10 @@ func alertCommand(term *terminal) *cobra.Command {
 
 func alertList(o *operatorVerb) *cobra.Command {
 	return &cobra.Command{
-		Use: "list", Short: "Show what is wrong with jobs, and which are silenced", Args: cobra.NoArgs,
-		Long: "For each job and kind of alert it shows since when the alert lasts, how often it was seen and of\n" +
-			"which items, which notifiers have not sent the newest of it yet, and what was wrong last. The\n" +
-			"silences of jobs follow.",
+		Use: "list", Short: "Show the alerts and silences of jobs", Args: cobra.NoArgs,
+		Long: "Shows for each job and kind of alert since when it lasts, how often it was seen and for which\n" +
+			"items, which notifiers have not sent its newest message yet (UNSENT), and what went wrong last.\n" +
+			"The silences of jobs follow.",
 		RunE: func(c *cobra.Command, _ []string) error {
 			return o.ask(c.Context(), func(ctx context.Context, _ *config.File, op cluster) error {
 				alerts, silences, err := op.Alerts(ctx)
@@ -60,7 +60,7 @@ func printAlerts(term *terminal, alerts []operator.Alert, silences []operator.Si
 	if len(alerts) == 0 {
 		term.note("there is no alert")
 	} else {
-		w := table(term, "JOB\tALERT\tSINCE\tCOUNT\tITEMS\tUNTOLD\tWHAT")
+		w := table(term, "JOB\tALERT\tSINCE\tCOUNT\tITEMS\tUNSENT\tWHAT")
 		for _, a := range alerts {
 			untold := strings.Join(a.Untold, ",")
 			if a.Silenced {
@@ -93,16 +93,15 @@ func alertSilence(o *operatorVerb) *cobra.Command {
 	var why string
 	c := &cobra.Command{
 		Use: "silence JOB", Short: "Send no alerts of a job for a while", Args: cobra.ExactArgs(1),
-		Long: "While a job is silenced, what goes wrong with it makes no alert. An alert from before that no\n" +
-			"notifier has sent yet waits, and is sent when the silence ends. A new silence replaces the one\n" +
-			"that the job has.",
+		Long: "While a job is silenced, its failures raise no alert. The message of an earlier alert that has not\n" +
+			"been sent yet is sent when the silence ends. A new silence replaces the present one.",
 		Example: `  wasmjobd alert silence report --for 1h --reason "the database moves"`,
 	}
-	c.Flags().DurationVar(&life, "for", 0, "this `time`, up to 30 days: 90m, 12h")
-	c.Flags().StringVar(&why, "reason", "", "why, for those who look at it")
+	c.Flags().DurationVar(&life, "for", 0, "`duration` of up to 30 days: 90m, 12h")
+	c.Flags().StringVar(&why, "reason", "", "reason, for the people who see it")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if !c.Flags().Changed("for") {
-			return usage("write for how long: --for 1h")
+			return usage("write a duration, such as --for 1h")
 		}
 		return o.ask(c.Context(), func(ctx context.Context, _ *config.File, op cluster) error {
 			s, err := op.Silence(ctx, args[0], life, why)
@@ -123,7 +122,7 @@ func alertUnsilence(o *operatorVerb) *cobra.Command {
 				if err := op.Unsilence(ctx, args[0]); err != nil {
 					return err
 				}
-				return o.term.answer(map[string]any{"version": 1, "unsilenced": args[0]}, "%s: not silenced any more\n", plain(args[0]))
+				return o.term.answer(map[string]any{"version": 1, "unsilenced": args[0]}, "%s: no longer silenced\n", plain(args[0]))
 			})
 		},
 	}

@@ -16,17 +16,17 @@ import (
 func applyCommand(term *terminal) *cobra.Command {
 	o := &operatorVerb{term: term}
 	c := &cobra.Command{
-		Use: "apply FILE", Short: "Put the jobs of a file into the registry, as a server does that reads it", Args: cobra.ExactArgs(1),
-		Long: "Apply treats each job of the file as a server does whose file has it. A job that the registry does\n" +
-			"not have is created, as by job create. Of a job that the registry has, the settings change that\n" +
-			"plan shows as taken. What was changed in the registry since the file was applied last stays,\n" +
-			"unless the job says overwrite = true. The module of such a job stays, too; module set changes it.\n" +
-			"Jobs that only the registry has stay as they are.\n\n" +
-			"Of the file only the jobs count, and the digests of their modules, with which new jobs begin.\n" +
-			"Bring those modules to the servers before, with module push; also those of artifacts, oci://…,\n" +
-			"which apply pulls only to learn their digests. [host.allow] of each server limits what the jobs\n" +
-			"may do. Each job is one write: if something changed meanwhile, apply again. If any setting is\n" +
-			"drift or disputed, apply exits with 5, as plan does; plan --config FILE only shows.",
+		Use: "apply FILE", Short: "Put the jobs of a file into the registry, like a server that reads it", Args: cobra.ExactArgs(1),
+		Long: "Apply merges each job of the file into the registry like a server with that file. A job that is\n" +
+			"not in the registry is created, as by job create. For other jobs, the settings that plan shows as\n" +
+			"taken are written. Changes made in the registry since the file was last applied stay, unless the\n" +
+			"job has overwrite = true. So does the job's module; module set changes it. Jobs that are only in\n" +
+			"the registry stay as they are.\n\n" +
+			"Apply reads only the jobs of the file, and the digests of their modules for new jobs. Bring these\n" +
+			"modules to the servers first, with module push. This includes artifacts, oci://…, which apply\n" +
+			"pulls only to compute their digests. The [host.allow] of each server limits what the jobs may do.\n" +
+			"Each job is one write: if something changes meanwhile, apply again. If any setting is drift or\n" +
+			"disputed, apply exits with 5, as plan does; plan --config FILE shows the same without writing.",
 		Example: "  wasmjobd apply jobs.toml\n  wasmjobd apply jobs.toml --context prod -o json",
 	}
 	o.files = configFlag(c)
@@ -62,8 +62,9 @@ func applyCommand(term *terminal) *cobra.Command {
 	return c
 }
 
-// textsIn are the jobs of a file, each with the digest of its module. If a module's file is missing or its
-// artifact cannot be pulled, its jobs have none: only a job that the registry does not have needs one.
+// textsIn returns the jobs of a file, each with the digest of its module. If a module's file is
+// missing or its artifact cannot be pulled, its jobs have no digest, which only a new job
+// needs.
 func textsIn(ctx context.Context, term *terminal, path string) ([]operator.JobText, error) {
 	content, err := os.ReadFile(path)
 	if err != nil {
@@ -81,14 +82,14 @@ func textsIn(ctx context.Context, term *terminal, path string) ([]operator.JobTe
 		modules[m.Name] = cmp.Or(m.SHA256, m.Artifact, m.Path)
 	}
 	var all []operator.JobText
-	digests := map[string]string{} // of modules, so that none is read twice
+	digests := map[string]string{} // by module, so that none is read twice
 	for _, j := range f.Jobs {
 		t := operator.JobText{Name: j.Name, TOML: string(content)}
 		module := modules[j.Module]
 		if known, ok := digests[module]; ok {
 			t.Digest = known
 		} else if err := digestOf(ctx, term, &t, module); err != nil && oci.Is(module) {
-			term.note("wasmjobd: a new job with the module %s cannot be made: %v", plain(j.Module), err)
+			term.note("wasmjobd: a new job with the module %s cannot be created: %v", plain(j.Module), err)
 		} else if err != nil && !errors.Is(err, os.ErrNotExist) {
 			return nil, err
 		}

@@ -14,18 +14,18 @@ import (
 	"github.com/wasmjob/wasmjob/internal/oci"
 )
 
-// artifactPatience is how long a registry of artifacts may take.
+// artifactPatience bounds the wait for a registry of artifacts.
 const artifactPatience = 3 * time.Minute
 
-// Variables of the environment: who asks one registry of artifacts, instead of the file that docker
-// login writes.
+// Environment variables with the credentials for one registry of artifacts, which override the
+// file that docker login writes.
 const (
 	envOCIRegistry = "OCI_REGISTRY"
 	envOCIUser     = "OCI_USER"
 	envOCIPassword = "OCI_PASSWORD"
 )
 
-// artifacts asks registries of artifacts.
+// artifacts returns a client for registries of artifacts.
 func artifacts(term *terminal) oci.Client {
 	credentials, ca := oci.FilesOf(func(name string) (string, bool) { return variable(term.env, name) })
 	return oci.Client{Limit: guest.MaxModule, MaxSignature: operator.MaxSignature, CA: ca, Credential: func(host string) (oci.Credential, error) {
@@ -42,7 +42,7 @@ func artifacts(term *terminal) oci.Client {
 	}}
 }
 
-// pullModule fetches a module, and its signature, from a registry of artifacts.
+// pullModule fetches a module and its signature from a registry of artifacts.
 func pullModule(ctx context.Context, term *terminal, text string) (wasm, sign []byte, err error) {
 	ref, err := oci.Parse(text)
 	if err != nil {
@@ -60,7 +60,7 @@ func pullModule(ctx context.Context, term *terminal, text string) (wasm, sign []
 	return m.Wasm, m.Signature, nil
 }
 
-// pullFor fetches the artifacts that a server's file names as modules.
+// pullFor returns a function that fetches the artifacts which a server's file names as modules.
 func pullFor(term *terminal) func(context.Context, string) (host.Artifact, error) {
 	return func(ctx context.Context, text string) (host.Artifact, error) {
 		ref, err := oci.Parse(text)
@@ -72,18 +72,19 @@ func pullFor(term *terminal) func(context.Context, string) (host.Artifact, error
 	}
 }
 
-// pushedArtifact is the JSON of module push --to. Scripts read it: add fields, change none.
+// pushedArtifact is the JSON of module push --to. Scripts read it: add fields, but do not
+// change any.
 type pushedArtifact struct {
 	Version  int    `json:"version"`
 	Artifact string `json:"artifact"` // with its digest
 	Digest   string `json:"digest"`   // of the module
 }
 
-// pushArtifact makes an artifact of a module that this host would run.
+// pushArtifact pushes a module as an artifact, unless this host would refuse to run it.
 func pushArtifact(c *cobra.Command, term *terminal, path, to string) error {
 	for _, flag := range []string{"job", "name", "version", "dry-run"} {
 		if c.Flags().Changed(flag) {
-			return usage("--%s and --to: with --to the module goes to a registry of artifacts only; leave one of them out", flag)
+			return usage("--%s and --to: with --to the module goes only to a registry of artifacts; leave one of them out", flag)
 		}
 	}
 	ref, err := oci.Parse(to)

@@ -7,7 +7,7 @@ import (
 	"github.com/wasmjob/wasmjob/internal/oci"
 )
 
-// The credentials of the environment are for one registry, as a reference writes it.
+// The credentials of the environment apply to one registry, as references spell it.
 func TestCredentialsOfTheEnvironment(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

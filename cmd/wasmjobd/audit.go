@@ -16,35 +16,35 @@ import (
 	"github.com/wasmjob/wasmjob/host/operator"
 )
 
-// listedAudit is the JSON of audit list. Scripts read it: add fields, change none.
+// listedAudit is the JSON of audit list. Scripts read it: add fields, but do not change any.
 type listedAudit struct {
 	Version int                 `json:"version"`
 	Rows    []operator.AuditRow `json:"rows"`
 }
 
-// auditRows is how many rows audit list shows unless --limit says otherwise.
+// auditRows is the default for --limit.
 const auditRows = 100
 
-// auditCommand holds the verb of the audit.
+// auditCommand has the verb about the audit.
 func auditCommand(term *terminal) *cobra.Command {
-	return operatorNoun(term, &cobra.Command{Use: "audit", Short: "See who has changed what"}, auditList)
+	return operatorNoun(term, &cobra.Command{Use: "audit", Short: "Show who changed what"}, auditList)
 }
 
 func auditList(o *operatorVerb) *cobra.Command {
 	f := operator.AuditFilter{}
 	var since time.Duration
 	c := &cobra.Command{
-		Use: "list", Short: "Show who has changed what, the newest first", Args: cobra.NoArgs,
-		Long: "Each write of an operator has a row, whichever way it came: by a token, by a server's socket or\n" +
-			"by the registry. The cluster keeps the newest 1,000. What jobs did is in the history. A row has no\n" +
-			"secret, and no request that was refused or found nothing to do has one.",
+		Use: "list", Short: "Show who changed what, newest first", Args: cobra.NoArgs,
+		Long: "Each write by an operator has a row, whether it came by a token, a server's socket or the\n" +
+			"registry. The cluster keeps the newest 1,000. The history has what jobs did. Rows contain no\n" +
+			"secrets. Requests that were refused, or had nothing to do, have no row.",
 		Example: "  wasmjobd audit list --since 24h --job report",
 	}
-	c.Flags().StringVar(&f.Who, "who", "", "only of this token or user")
-	c.Flags().StringVar(&f.Verb, "verb", "", "only this `verb`, as in \"job pause\"; \"job\" is all of jobs")
-	c.Flags().StringVar(&f.Job, "job", "", "only of this job")
-	c.Flags().DurationVar(&since, "since", 0, "only what happened within this time, by this machine's clock")
-	c.Flags().IntVar(&f.Limit, "limit", auditRows, "at most so many rows, the newest; 0: all")
+	c.Flags().StringVar(&f.Who, "who", "", "only this token or user")
+	c.Flags().StringVar(&f.Verb, "verb", "", "only this `verb`, such as \"job pause\"; \"job\" selects all verbs about jobs")
+	c.Flags().StringVar(&f.Job, "job", "", "only this job")
+	c.Flags().DurationVar(&since, "since", 0, "only rows younger than this, by this machine's clock")
+	c.Flags().IntVar(&f.Limit, "limit", auditRows, "number of rows, newest first; 0: all")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if since < 0 || f.Limit < 0 {
 			return usage("--since and --limit cannot be negative")
@@ -82,7 +82,7 @@ func printAudit(term *terminal, rows []operator.AuditRow) error {
 	return flush(w)
 }
 
-// localUser is who runs this program, for the audit.
+// localUser returns the user who runs this program, for the audit.
 func localUser() string {
 	name := "user " + strconv.Itoa(os.Geteuid())
 	if u, err := user.Current(); err == nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/operator"
 )
 
-// backfillJSON is the JSON of backfill. Scripts read it: add fields, change none.
+// backfillJSON is the JSON of backfill. Scripts read it: add fields, but do not change any.
 type backfillJSON struct {
 	Version int `json:"version"`
 	operator.Backfill
@@ -22,29 +22,29 @@ func backfillCommand(term *terminal) *cobra.Command {
 	var from, to string
 	var cancel bool
 	c := &cobra.Command{
-		Use: "backfill JOB", Short: "Run instants of a job that were missed", Args: cobra.ExactArgs(1),
-		Long: "Of each item, the instants begin that lie from --from until right before --to and have a row of\n" +
-			"the state missed: the oldest first, one after the other, each when the item has nothing else to\n" +
-			"do. Each run has the id of its instant, gets that instant, and has the cause backfill. A run that\n" +
-			"fails is tried again as the job says, until the item's next instant.\n\n" +
-			"The runs wait in the registry, so they are not lost when another server leads, or owns the item,\n" +
-			"or when a server dies. They wait also while the job is paused or the item disabled. A backfill can\n" +
-			"be asked for while the job is paused, but not for a disabled item.\n\n" +
-			"The rows are looked up in the histories of all servers with --address, else in that of the\n" +
-			"configuration: the newest 1,000 of each item before --to. If a history cannot be read, the\n" +
-			"backfill is refused, as that history may say that an instant has run; --force goes on without it.\n" +
-			"One request has at most 1,000 instants and 10,000 runs. It is refused while members of ElasticJob\n" +
-			"share the job. --cancel gives up the runs that wait; those that have begun go on.",
+		Use: "backfill JOB", Short: "Run missed instants of a job", Args: cobra.ExactArgs(1),
+		Long: "For each item, backfill begins the instants from --from until right before --to that have a row\n" +
+			"with the state missed: the oldest first, one at a time, each when the item is idle. Each run has\n" +
+			"the id and the time of its instant, and the cause backfill. A run that fails is tried again as the\n" +
+			"job says, until the item's next instant.\n\n" +
+			"The runs wait in the registry, so they are not lost when the leader or an item's owner changes, or\n" +
+			"a server dies. They also wait while the job is paused or the item disabled. A backfill can be\n" +
+			"requested for a paused job, but not for a disabled item.\n\n" +
+			"The rows come from the histories of all servers with --address, otherwise from the configuration's\n" +
+			"history: the newest 1,000 of each item before --to. If a history cannot be read, the backfill is\n" +
+			"refused, because that history may show that an instant was run; --force continues without it. A\n" +
+			"request has at most 1,000 instants and 10,000 runs. It is refused while members of ElasticJob\n" +
+			"share the job. --cancel discards the waiting runs; runs that have begun go on.",
 		Example: "  wasmjobd backfill report --from 2026-01-31T00:00:00Z --to 2026-02-01T00:00:00Z --dry-run\n  wasmjobd backfill report --cancel",
 	}
 	o.files = configFlag(c)
-	c.Flags().StringVar(&from, "from", "", "the first `instant`, in RFC 3339, or how long ago")
-	c.Flags().StringVar(&to, "to", "now", "the `instant` before which it ends, in RFC 3339, or how long ago")
-	c.Flags().IntSliceVar(&r.Items, "item", nil, "only these `items`, as in 1,3")
-	c.Flags().BoolVar(&r.DryRun, "dry-run", false, "tell what would run, and why the rest would not, and ask for nothing")
-	c.Flags().StringVar(&r.Key, "key", "", "idempotency `key`: within a day, a second request with it asks for nothing")
-	c.Flags().BoolVar(&r.Force, "force", false, "also if the history of a server cannot be read")
-	c.Flags().BoolVar(&cancel, "cancel", false, "give up the runs that wait")
+	c.Flags().StringVar(&from, "from", "", "first `instant`, in RFC 3339 or as how long ago")
+	c.Flags().StringVar(&to, "to", "now", "end, excluding this `instant`, in RFC 3339 or as how long ago")
+	c.Flags().IntSliceVar(&r.Items, "item", nil, "only these `items`, such as 1,3")
+	c.Flags().BoolVar(&r.DryRun, "dry-run", false, "show what would run, and why the rest would not, without requesting it")
+	c.Flags().StringVar(&r.Key, "key", "", "idempotency `key`: a second request with it within a day does nothing")
+	c.Flags().BoolVar(&r.Force, "force", false, "continue even if the history of a server cannot be read")
+	c.Flags().BoolVar(&cancel, "cancel", false, "discard the waiting runs")
 	c.MarkFlagsOneRequired("from", "cancel")
 	for _, flag := range []string{"from", "to", "dry-run", "key", "force"} {
 		c.MarkFlagsMutuallyExclusive("cancel", flag)

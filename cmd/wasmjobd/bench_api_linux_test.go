@@ -47,9 +47,10 @@ schedule = "manual"
 shards = 3
 `
 
-// BenchmarkAPIUpload gives three servers at a ZooKeeper a module of 100 KB that none of
-// them has seen, by what a person types, and runs it on all of them: the time from the upload
-// to the end of its first run, as a server tells it of all three, and how late it tells.
+// BenchmarkAPIUpload gives three servers on a ZooKeeper a module of 100 KB that none of them
+// has, with the commands of a user, and runs it on all of them. It measures the time from the
+// upload to the end of the module's first run, as a server reports it for all three, and how
+// late the report comes.
 func BenchmarkAPIUpload(b *testing.B) {
 	zk := zktest.Start(b, zktest.Debian(b), zktest.Options{})
 	wasm, err := filepath.Abs("../../abi/conformance/wat/ok.wasm")
@@ -67,7 +68,7 @@ func BenchmarkAPIUpload(b *testing.B) {
 		if err := os.WriteFile(filepath.Join(dir, config), fmt.Appendf(nil, benchServer, n, zk.Address(), wasm, withPort), 0o600); err != nil {
 			b.Fatal(err)
 		}
-		logged := []string{"ready", "callers with a token reach this server", "this cluster had no token; the first one may do everything"}
+		logged := []string{"ready", "callers with a token reach this server", "this cluster had no token; the first one permits everything"}
 		if n > 1 {
 			logged = logged[:2]
 		}
@@ -121,8 +122,8 @@ type ending struct {
 	late  time.Duration
 }
 
-// BenchmarkAPIAtRest compares servers that have a port with servers that have none, while
-// nobody asks them anything.
+// BenchmarkAPIAtRest compares idle servers that listen for API requests with servers that do
+// not.
 func BenchmarkAPIAtRest(b *testing.B) {
 	zk := zktest.Start(b, zktest.Debian(b), zktest.Options{})
 	wasm, err := filepath.Abs("../../abi/conformance/wat/ok.wasm")
@@ -139,7 +140,7 @@ func BenchmarkAPIAtRest(b *testing.B) {
 			s := benchServe(b, dir, "1.toml", "ready")
 			<-time.After(2 * time.Second) // the start is over
 			before := s.ticks(b)
-			<-time.After(10 * time.Second) // of which the processor's share is asked
+			<-time.After(10 * time.Second) // the period whose processor time is measured
 			cpu[ported] = append(cpu[ported], float64(s.ticks(b)-before))
 			memory[ported] = append(memory[ported], s.resident(b))
 			s.stop()
@@ -156,7 +157,7 @@ func BenchmarkAPIAtRest(b *testing.B) {
 	b.ReportMetric(memory[1][middle]-memory[0][middle], "more-MiB<=10")
 }
 
-// ticks are the hundredths of a second that the process has had of a processor.
+// ticks returns the processor time of the process, in hundredths of a second.
 func (s benched) ticks(b *testing.B) int64 {
 	b.Helper()
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.process))
@@ -176,7 +177,7 @@ func (s benched) ticks(b *testing.B) int64 {
 	return sum
 }
 
-// resident is the memory of the process in MiB.
+// resident returns the memory of the process in MiB.
 func (s benched) resident(b *testing.B) float64 {
 	b.Helper()
 	statm, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", s.process))
@@ -190,7 +191,7 @@ func (s benched) resident(b *testing.B) float64 {
 	return float64(pages) * float64(os.Getpagesize()) / (1 << 20)
 }
 
-// padded is a module that has as many bytes, by a section that nobody reads.
+// padded returns a module of the given size, padded with an unused section.
 func padded(module []byte, size int) []byte {
 	noise := make([]byte, size-len(module)-6)
 	_, _ = rand.Read(noise)
@@ -215,7 +216,7 @@ func benchRun(b *testing.B, dir string, args ...string) {
 // benched is a server that a benchmark has started.
 type benched struct {
 	process int
-	address string // "": it has no port
+	address string // "" if it does not listen
 	stop    func()
 }
 
@@ -248,14 +249,14 @@ func benchServe(b *testing.B, dir, config string, logged ...string) (s benched) 
 		}
 	}
 	go func() {
-		for lines.Scan() { // or the server would lose lines
+		for lines.Scan() { // read on, or the server would lose lines
 		}
 	}()
 	return s
 }
 
-// reportEnds follows the events of a server, and reports of each end of a run how late its
-// event is. It comes back when the server has ended a stream.
+// reportEnds follows the events of a server, and reports for each end of a run how late its
+// event is. It reconnects when the server has ended a stream.
 func reportEnds(b *testing.B, address, token string, followed chan<- struct{}, ended chan<- ending) {
 	last := ""
 	for {
@@ -276,7 +277,7 @@ func reportEnds(b *testing.B, address, token string, followed chan<- struct{}, e
 			b.Errorf("events of %s: %v", address, err)
 			return
 		}
-		if answer.StatusCode == http.StatusServiceUnavailable { // it has just begun, and cannot judge the token yet
+		if answer.StatusCode == http.StatusServiceUnavailable { // it has just started, and cannot check the token yet
 			_ = answer.Body.Close()
 			<-time.After(50 * time.Millisecond)
 			continue
@@ -295,7 +296,7 @@ func reportEnds(b *testing.B, address, token string, followed chan<- struct{}, e
 	}
 }
 
-// endsOf reads a stream of events to its end, and returns the id of its last one.
+// endsOf reads a stream of events to its end, and returns the id of the last one.
 func endsOf(stream io.Reader, last string, ended chan<- ending) string {
 	lines := bufio.NewScanner(stream)
 	for lines.Scan() {

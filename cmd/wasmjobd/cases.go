@@ -15,7 +15,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/guest"
 )
 
-// caseResult is one case as JSON.
+// caseResult is the JSON of one case.
 type caseResult struct {
 	Case     string     `json:"case"`
 	At       string     `json:"at"`
@@ -32,8 +32,8 @@ type caseResult struct {
 // stateTexts are the values of an item after a case.
 type stateTexts map[string]stateValue
 
-const testHelp = `Test runs a module with the cases of its author: each is one run, with the network, the state and the
-clock stubbed, and what it must show. Exit code 10 means that some do not, 3 that the file or the module
+const testHelp = `Test runs a module with its author's cases. Each case is one run, with network, state and clock stubbed,
+and its expected results. Exit code 10 means that some results differ, 3 that the file or the module
 cannot be used.
 
   [cases.greets]                 # a name
@@ -50,7 +50,7 @@ cannot be used.
   verdict = "ok"                 # ok, skipped, failed, retryable, deadline, fuel
   result = "hello"
   reason = "part of it"
-  log = ["info hello"]           # in this order; other lines may be between
+  log = ["info hello"]           # in this order; other lines may stand between
   state = { n = "42" }           # all values after the run
   requests = ["GET https://a.org/x"]
   metrics = { rows = 3 }
@@ -58,7 +58,7 @@ cannot be used.
 
 An exchange of http also has headers, fails = true, and want_body and want_headers of the request. A
 strategy's case has instances = { "10.0.0.1" = { weight = "2" } }, previous = ["10.0.0.1", ""], total, and
-want.owners = ["10.0.0.1", "10.0.0.1"]. docs/CASEKEYS.md tells all.`
+want.owners = ["10.0.0.1", "10.0.0.1"]. docs/CASEKEYS.md lists all keys.`
 
 func testCommand(term *terminal) *cobra.Command {
 	var only []string
@@ -85,7 +85,7 @@ func testCommand(term *terminal) *cobra.Command {
 			return untilSignal(c.Context(), func(ctx context.Context) error { return testModule(ctx, term, wasm, cases) })
 		},
 	}
-	c.Flags().StringArrayVar(&only, "case", nil, "run the case of this `name` alone; may be repeated")
+	c.Flags().StringArrayVar(&only, "case", nil, "run only the case with this `name`; may be repeated")
 	return c
 }
 
@@ -97,7 +97,7 @@ func readCases(term *terminal, path string) ([]conformance.Case, error) {
 	if err != nil {
 		return nil, exitf(exitNotFound, "read the cases: %w", err)
 	}
-	defer f.Close() //nolint:errcheck // only read
+	defer f.Close() //nolint:errcheck // it was only read from
 	text, err := io.ReadAll(io.LimitReader(f, maxCases))
 	if err != nil {
 		return nil, exitf(exitInvalid, "read the cases: %w", err)
@@ -140,7 +140,7 @@ func testModule(ctx context.Context, term *terminal, wasm []byte, cases []confor
 		r := &cases[i].Request
 		r.Module = wasm
 		if r.Kind == "" {
-			r.Kind = report.Kinds[0] // the sandbox refuses what has none
+			r.Kind = report.Kinds[0] // the sandbox refuses a module without kinds
 		}
 		if !slices.Contains(report.Kinds, r.Kind) {
 			return exitf(exitInvalid, "%s: case %s is for the kind %s; the module can be: %s",
@@ -154,7 +154,7 @@ func testModule(ctx context.Context, term *terminal, wasm []byte, cases []confor
 	defer func() { err = errors.Join(err, j.Close()) }()
 	verdicts := conformance.Play(ctx, j, cases)
 	if err := ctx.Err(); err != nil {
-		return err // by a signal: what was left fails for that alone
+		return err // ended by a signal, which explains why the rest failed
 	}
 	failed := 0
 	results := []caseResult{}
@@ -193,8 +193,8 @@ func resultOf(v conformance.Verdict) caseResult {
 	return r
 }
 
-// printCases shows a line for each case; of those that failed, what differs and
-// what the guest logged.
+// printCases prints a line for each case, and for failed cases the differences and the guest's
+// log.
 func printCases(term *terminal, results []caseResult) {
 	for _, r := range results {
 		if r.Passed {

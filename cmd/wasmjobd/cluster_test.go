@@ -21,28 +21,27 @@ import (
 )
 
 const (
-	// lookEvery is how often a script looks whether a file says something yet.
+	// lookEvery is how often a script checks a file for a line.
 	lookEvery = 20 * time.Millisecond
-	// scriptPatience ends a script that waits for what does not come.
+	// scriptPatience ends a script that waits for something that never comes.
 	scriptPatience = 90 * time.Second
 )
 
-// TestClusterScripts runs servers, in processes of their own, that meet at a
-// real ZooKeeper.
+// TestClusterScripts runs servers, each in a process of its own, on a real ZooKeeper.
 func TestClusterScripts(t *testing.T) {
 	t.Parallel()
 	testscript.Run(t, clusterScripts(t, "testdata/cluster", zktest.Start(t, zktest.Debian(t), zktest.Options{})))
 }
 
-// TestPartitionScripts cut servers off by their networks. There they have
-// addresses of their own, so ZooKeeper listens on all.
+// TestPartitionScripts disconnects servers by their networks. There they have addresses of
+// their own, so ZooKeeper listens on all addresses.
 func TestPartitionScripts(t *testing.T) {
 	t.Parallel()
 	p := clusterScripts(t, "testdata/partition", zktest.Start(t, zktest.Debian(t), zktest.Options{Lines: []string{"clientPortAddress=0.0.0.0"}}))
-	const scripts = 5 // at most
+	const scripts = 5 // upper bound
 	whole := p.Setup
 	var networks atomic.Int64
-	networks.Store(int64(os.Getpid() % 50 * scripts)) // others may test, too
+	networks.Store(int64(os.Getpid() % 50 * scripts)) // other tests may run concurrently
 	p.Setup = func(e *testscript.Env) error {
 		network := networks.Add(1)
 		name := fmt.Sprintf("wj%d-%d", os.Getpid(), network%scripts)
@@ -50,7 +49,7 @@ func TestPartitionScripts(t *testing.T) {
 		e.Setenv("NET", fmt.Sprintf("10.78.%d", network))
 		e.Defer(func() {
 			for _, args := range [][]string{{"netns", "delete", name}, {"link", "delete", "to-" + name}} {
-				_ = exec.CommandContext(context.WithoutCancel(t.Context()), "ip", args...).Run() // one takes the other with it
+				_ = exec.CommandContext(context.WithoutCancel(t.Context()), "ip", args...).Run() // deleting one end deletes the other
 			}
 		})
 		return whole(e)
@@ -58,8 +57,7 @@ func TestPartitionScripts(t *testing.T) {
 	testscript.Run(t, p)
 }
 
-// TestTLSScript runs a server at a ZooKeeper that speaks TLS and nothing else to
-// it.
+// TestTLSScript runs a server on a ZooKeeper that accepts only TLS.
 func TestTLSScript(t *testing.T) {
 	t.Parallel()
 	release, dir, port := zktest.Debian(t), t.TempDir(), strconv.Itoa(zktest.FreePort(t))
@@ -111,15 +109,15 @@ func clusterScripts(t *testing.T, dir string, server *zktest.Server) testscript.
 			e.Setenv("PORT", port)
 			e.Setenv("FREE", strconv.Itoa(zktest.FreePort(t)))
 			e.Setenv("WASMJOBD_REGISTRY__SERVERS", server.Address())
-			e.Setenv("WASMJOBD_REGISTRY__CHROOT", "/"+filepath.Base(e.WorkDir)) // scripts do not meet
+			e.Setenv("WASMJOBD_REGISTRY__CHROOT", "/"+filepath.Base(e.WorkDir)) // separates the scripts
 			e.Setenv("WASMJOBD_SERVER__LOG__FORMAT", "json")
 			return nil
 		},
 	}
 }
 
-// until is the script command "until FILES REGEXP": it waits until one of the
-// files, a pattern of names, has a line that matches.
+// until implements the script command "until FILES REGEXP": it waits until one of the files, a
+// pattern of names, has a line that matches.
 func until(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: until files regexp")
@@ -163,8 +161,8 @@ module = "says"
 cron = "* * * * * ?"
 `
 
-// A server that starts before ZooKeeper does says so, and comes up by itself.
-// So it does when ZooKeeper was away and has lost what it had.
+// A server that starts before ZooKeeper does says so, and joins by itself later. It does the
+// same when ZooKeeper was away and has lost its data.
 func TestServeWithoutZooKeeper(t *testing.T) {
 	t.Parallel()
 	zookeeper := zktest.Start(t, zktest.Debian(t), zktest.Options{})
@@ -197,12 +195,11 @@ func TestServeWithoutZooKeeper(t *testing.T) {
 	}
 }
 
-// Verbs on the embedded registry ask its server while that runs, and else its
-// files.
+// Verbs on the embedded registry ask its server while that runs, and otherwise use its files.
 func TestJobVerbsOnTheEmbeddedRegistry(t *testing.T) {
 	t.Parallel()
 	dir := serveFolder(t, "[modules.says]\nsource = \"file:says.wasm\"\n[jobs.quick]\nmodule = \"says\"\ncron = \"* * * * * ?\"\n")
-	verb(t, dir, exitNotFound, "job", "list") // serve makes it
+	verb(t, dir, exitNotFound, "job", "list") // serve creates it
 	d := startServe(t, dir)
 	d.until(t, func(e eventLine) bool { return e.Event == "end" })
 	verb(t, dir, exitOK, "job", "pause", "quick")
@@ -220,7 +217,7 @@ func TestJobVerbsOnTheEmbeddedRegistry(t *testing.T) {
 	}
 	verb(t, dir, exitConflict, "job", "trigger", "quick")
 
-	// It is paused for the next start, too.
+	// The job is still paused at the next start.
 	d = startServe(t, dir)
 	<-d.errors.await(`"ready"`)
 	if err := d.Process.Signal(syscall.SIGTERM); err != nil {

@@ -20,7 +20,7 @@ import (
 
 var update = flag.Bool("update", false, "write the page of commands anew")
 
-// TestCommandsPage: docs/COMMANDS.md is what the commands say of themselves.
+// TestCommandsPage: docs/COMMANDS.md matches the help of the commands.
 func TestCommandsPage(t *testing.T) {
 	t.Parallel()
 	const page = "../../docs/COMMANDS.md"
@@ -50,7 +50,7 @@ func commandsPage() []byte {
 	return b.Bytes()
 }
 
-// exitCodeTable is the table of the exit codes, from their comments.
+// exitCodeTable returns the table of the exit codes, from their comments.
 func exitCodeTable(t *testing.T) []byte {
 	t.Helper()
 	f, err := parser.ParseFile(token.NewFileSet(), "exit.go", nil, parser.ParseComments)
@@ -78,8 +78,8 @@ func exitCodeTable(t *testing.T) []byte {
 	return b.Bytes()
 }
 
-// verbsOf returns the commands that do something, or whose help has more to say
-// than which verbs they hold.
+// verbsOf returns the commands that do something, or whose help says more than their list of
+// verbs.
 func verbsOf(c *cobra.Command) []*cobra.Command {
 	var all []*cobra.Command
 	for _, sub := range c.Commands() {

@@ -9,10 +9,10 @@ import (
 	"github.com/wasmjob/wasmjob/host/guest"
 )
 
-// compileVerb is how a server starts this program to have a module compiled.
+// compileVerb makes this program compile a module for a server.
 const compileVerb = "compile-apart"
 
-// compileCommand is no verb for people: see host.Options.Compiler.
+// compileCommand is not for people: see host.Options.Compiler.
 func compileCommand(term *terminal) *cobra.Command {
 	return &cobra.Command{
 		Use: compileVerb, Hidden: true, Short: "Compile a module for a server, which starts this itself",
@@ -26,10 +26,10 @@ func compileCommand(term *terminal) *cobra.Command {
 	}
 }
 
-// examineVerb is how a server starts this program to have a module examined.
+// examineVerb makes this program examine a module for a server.
 const examineVerb = "examine-module"
 
-// examineCommand is no verb for people: see guest.Examiner.
+// examineCommand is not for people: see guest.Examiner.
 func examineCommand(term *terminal) *cobra.Command {
 	return &cobra.Command{
 		Use: examineVerb, Hidden: true, Short: "Examine a module for a server, which starts this itself",
@@ -40,8 +40,8 @@ func examineCommand(term *terminal) *cobra.Command {
 	}
 }
 
-// itself is the command line of a verb of the program that runs, also when another
-// version lies at its path by now. Empty if this process is another program.
+// itself returns the command line for a verb of the running program, even if another version
+// has replaced its file. It is empty if this process is a different program.
 func itself(term *terminal, verb string) []string {
 	if term.program != os.Args[0] {
 		return nil

@@ -21,8 +21,8 @@ func readConfig(term *terminal, paths []string) (*config.File, error) {
 	return config.Load(paths, config.Options{Env: term.env, Stdin: term.in})
 }
 
-// loadConfig loads the configuration for a verb that needs it. The error ends
-// the program with exitInvalid and shows every problem.
+// loadConfig loads the configuration for a verb that needs it. The error ends the program with
+// exitInvalid and shows every problem.
 func loadConfig(term *terminal, paths []string) (*config.File, error) {
 	f, err := readConfig(term, paths)
 	if problems, ok := errors.AsType[config.Problems](err); ok {

@@ -15,7 +15,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/guest"
 )
 
-// verdictLine is one cell of the table as JSON.
+// verdictLine is one cell of the table, as JSON.
 type verdictLine struct {
 	Subject string  `json:"subject"`
 	Case    string  `json:"case"`
@@ -30,11 +30,11 @@ func conformanceCommand(term *terminal) *cobra.Command {
 	var serve bool
 	c := &cobra.Command{
 		Use:   "conformance [GUEST.wasm...]",
-		Short: "Check SDKs by the guests they build, or a host, by the contract",
-		Long: "Conformance plays the cases of the kit in abi/conformance. With guests it checks the SDKs that\n" +
-			"built them: NAME.wasm and NAME-script.wasm, as GUEST.md says. Without guests it checks the host.\n" +
-			"That is this program, or with --host another one, which reads requests and writes answers as lines of\n" +
-			"JSON; with --serve this program is such a host. Exit code 10 means that something failed.",
+		Short: "Check the guests of SDKs, or a host, against the contract",
+		Long: "Conformance runs the cases of the kit in abi/conformance. With guests it checks the SDKs that\n" +
+			"built them: NAME.wasm and NAME-script.wasm, as described in GUEST.md. Without guests it checks a\n" +
+			"host: this program or, with --host, another program that reads requests and writes answers as\n" +
+			"lines of JSON. With --serve this program is such a host. Exit code 10 means that something failed.",
 		Example: "  wasmjobd conformance\n  wasmjobd conformance --case 'trap: *'\n  wasmjobd conformance build/conformance/rust.wasm\n" +
 			"  wasmjobd conformance --host ./my-host --host --some-flag -o json",
 		RunE: func(c *cobra.Command, args []string) error {
@@ -44,7 +44,7 @@ func conformanceCommand(term *terminal) *cobra.Command {
 				}
 			}
 			if serve && (len(other) > 0 || len(args) > 0 || len(only) > 0) {
-				return usage("--serve reads its requests from standard input: leave out guests and other flags")
+				return usage("--serve reads requests from standard input: leave out guests and other flags")
 			}
 			if serve {
 				return withHost(c.Context(), nil, func(h conformance.Host) error {
@@ -57,12 +57,12 @@ func conformanceCommand(term *terminal) *cobra.Command {
 		},
 	}
 	c.Flags().StringArrayVar(&other, "host", nil, "the `program` to check; repeat for each of its arguments")
-	c.Flags().StringArrayVar(&only, "case", nil, "play only cases of this `name`, which may be a pattern as \"trap: *\"; may be repeated")
+	c.Flags().StringArrayVar(&only, "case", nil, "run only cases with this `name`, which may be a pattern such as \"trap: *\"; may be repeated")
 	c.Flags().BoolVar(&serve, "serve", false, "serve as the host for another checker")
 	return c
 }
 
-// withHost lends another program as a host, or this one's sandbox.
+// withHost calls use with another program as the host, or with this program's sandbox.
 func withHost(ctx context.Context, other []string, use func(conformance.Host) error) error {
 	if len(other) > 0 {
 		p, err := conformance.Command(ctx, other[0], other[1:]...)
@@ -85,7 +85,7 @@ func checkAll(ctx context.Context, term *terminal, checked conformance.Host, gue
 		if err != nil {
 			return err
 		}
-		defer os.RemoveAll(dir) //nolint:errcheck // the system's own folder for such
+		defer os.RemoveAll(dir) //nolint:errcheck // it lies in the system's temporary folder
 		cases, err := conformance.HostCases(dir)
 		if err == nil {
 			cases, err = matching(cases, only)
@@ -111,7 +111,7 @@ func checkAll(ctx context.Context, term *terminal, checked conformance.Host, gue
 		columns = append(columns, conformance.Column{Name: g.Name, Verdicts: conformance.Play(ctx, checked, cases)})
 	}
 	if err := ctx.Err(); err != nil {
-		return err // by a signal: what was left fails for that alone
+		return err // ended by a signal, which explains why the rest failed
 	}
 	if term.json() {
 		return printVerdicts(term, columns)
@@ -127,8 +127,8 @@ func checkAll(ctx context.Context, term *terminal, checked conformance.Host, gue
 	return nil
 }
 
-// matching returns the cases whose name fits one of the patterns; without patterns
-// all of them.
+// matching returns the cases whose name matches one of the patterns; all cases if there are no
+// patterns.
 func matching(cases []conformance.Case, patterns []string) ([]conformance.Case, error) {
 	if len(patterns) == 0 {
 		return cases, nil
@@ -144,7 +144,7 @@ func matching(cases []conformance.Case, patterns []string) ([]conformance.Case, 
 }
 
 func isNamed(pattern, name string) bool {
-	ok, _ := path.Match(pattern, name) // it is a good one
+	ok, _ := path.Match(pattern, name) // the pattern is valid
 	return ok || pattern == name
 }
 

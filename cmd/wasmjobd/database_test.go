@@ -12,8 +12,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace/sqltrace/sqltest"
 )
 
-// TestDatabaseScripts type what a person types beside a server whose history is in a
-// database, of each kind.
+// TestDatabaseScripts run the commands of a user beside a server whose history is in a database
+// of each kind.
 func TestDatabaseScripts(t *testing.T) {
 	t.Parallel()
 	wat, err := filepath.Abs("../../abi/conformance/wat")
@@ -36,7 +36,7 @@ func TestDatabaseScripts(t *testing.T) {
 					"start-database": func(ts *testscript.TestScript, _ bool, _ []string) { databaseOf(ts).Restart(t) },
 				},
 				Setup: func(e *testscript.Env) error {
-					server := common.Start(t) // the script may kill it
+					server := common.Start(t) // a separate one, which the script may kill
 					secure(t, server, own)
 					e.Values[databaseKey{}] = server
 					e.Setenv("OK", filepath.Join(wat, "ok.wasm"))
@@ -60,7 +60,7 @@ func databaseOf(ts *testscript.TestScript) *sqltest.Server {
 	return ts.Value(databaseKey{}).(*sqltest.Server)
 }
 
-// secure lets a server offer TLS with the certificate in a folder.
+// secure makes a server accept TLS with the certificate in a folder.
 func secure(t *testing.T, server *sqltest.Server, dir string) {
 	t.Helper()
 	cert, err := os.ReadFile(filepath.Join(dir, "cert.pem"))

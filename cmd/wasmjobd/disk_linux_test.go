@@ -10,8 +10,8 @@ import (
 	"github.com/wasmjob/wasmjob/internal/smalldisk"
 )
 
-// TestDiskScripts run a server on a disk of its own, $WORK/disk, which is small
-// enough to be filled.
+// TestDiskScripts run a server on a disk of its own, $WORK/disk, which is small enough to be
+// filled.
 func TestDiskScripts(t *testing.T) {
 	t.Parallel()
 	smalldisk.RootOnly(t)

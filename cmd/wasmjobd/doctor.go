@@ -22,22 +22,22 @@ func doctorCommand(term *terminal) *cobra.Command {
 	o := &operatorVerb{term: term, readOnly: true}
 	var look bool
 	c := &cobra.Command{
-		Use: "doctor --registry [JOB...]", Short: "Tell what keeps a server from joining the jobs of a namespace",
+		Use: "doctor --registry [JOB...]", Short: "Show what prevents a server from joining the jobs of a namespace",
 		Long: "Doctor reads the jobs of the registry as a server with this configuration would find them, and\n" +
-			"writes nothing there. It reads an embedded registry through its server; while that server does not\n" +
-			"run, opening the registry writes log and snapshot anew. For each job it shows whose it is, who\n" +
-			"runs it, what has to be mended before a server with this configuration can run it, too (breaks),\n" +
-			"what the configuration has yet to say (needs), and what else to know. If anything breaks, it exits\n" +
-			"with 5. Of a job that is not named, not in the configuration and was never run by a server of\n" +
-			"ours, all findings are only notes.\n\n" +
-			"With --address the server there looks, with its own configuration and history, and so do the other\n" +
-			"servers that it knows; what they find differently is shown as well. Without --address doctor also\n" +
-			"loads what the jobs of the configuration run, as validate --modules does: a module that is\n" +
+			"writes nothing there. It reads an embedded registry through its server; if that server is not\n" +
+			"running, opening the registry rewrites its log and snapshot. For each job it shows to whom it\n" +
+			"belongs, who runs it, what must be corrected before a server with this configuration can run it\n" +
+			"too (breaks), what the configuration still lacks (needs), and what else to know (note). If\n" +
+			"anything breaks, it exits with 5. For a job that is not named, not in the configuration and was\n" +
+			"never run by a server of ours, all findings are only notes.\n\n" +
+			"With --address the server there checks with its own configuration and history, and so do the other\n" +
+			"servers that it knows; differing findings of theirs are shown as well. Without --address, doctor\n" +
+			"also loads the modules of the configuration's jobs, as validate --modules does: a module that is\n" +
 			"missing, is not the pinned one or does not fit its job breaks the job.",
 		Example: "  wasmjobd doctor --registry\n  wasmjobd doctor --registry orders --config jobs.toml -o json",
 	}
 	o.files = configFlag(c)
-	c.Flags().BoolVar(&look, "registry", false, "look at the registry")
+	c.Flags().BoolVar(&look, "registry", false, "check the registry")
 	c.Flags().DurationVar(&o.timeout, "timeout", defaultPatience, "how long to wait for the registry")
 	o.elsewhere.add(c)
 	c.RunE = func(c *cobra.Command, names []string) error {
@@ -51,14 +51,14 @@ func doctorCommand(term *terminal) *cobra.Command {
 				return showDiagnosis(ctx, term, to, d, err, names)
 			})
 		case !look:
-			return usage("say what to look at: --registry, or the server at an --address")
+			return usage("write what to check: --registry, or a server's --address")
 		}
 		return o.diagnose(c.Context(), names)
 	}
 	return c
 }
 
-// diagnose looks at the registry, and at what the jobs of the configuration run.
+// diagnose checks the registry, and the modules of the configuration's jobs.
 func (o *operatorVerb) diagnose(ctx context.Context, names []string) error {
 	var d *operator.Diagnosis
 	var f *config.File
@@ -79,7 +79,7 @@ func (o *operatorVerb) diagnose(ctx context.Context, names []string) error {
 	if err != nil {
 		return err
 	}
-	// Compiling may take longer than a registry.
+	// Compiling may take longer than the registry's timeout.
 	return untilSignal(ctx, func(ctx context.Context) error {
 		refused, err := unloadable(ctx, o.term, f, secrets, names)
 		addModules(d, refused)
@@ -87,7 +87,7 @@ func (o *operatorVerb) diagnose(ctx context.Context, names []string) error {
 	})
 }
 
-// addModules adds to a diagnosis which jobs of a configuration run what cannot be loaded.
+// addModules adds to a diagnosis which jobs of a configuration have code that cannot be loaded.
 func addModules(d *operator.Diagnosis, refused map[string]reason.Reason) {
 	for i := range d.Jobs {
 		if why, ok := refused[d.Jobs[i].Job]; ok {
@@ -96,7 +96,7 @@ func addModules(d *operator.Diagnosis, refused map[string]reason.Reason) {
 	}
 }
 
-// visitorOptions are those of a server that does not run yet, and is to be examined.
+// visitorOptions returns the options of a server to be examined that is not running yet.
 func visitorOptions(f *config.File, env []string) (host.Options, error) {
 	as := options(f, slog.New(slog.DiscardHandler), nil)
 	secrets, err := f.Secrets(env)
@@ -104,13 +104,13 @@ func visitorOptions(f *config.File, env []string) (host.Options, error) {
 		return as, exitf(exitInvalid, "secrets are not there:\n%w", err)
 	}
 	as.Secrets = secrets
-	if ip, _, err := serverIP(f); err == nil { // serve says if there is none
+	if ip, _, err := serverIP(f); err == nil { // serve reports a missing address
 		as.Instance = job.NewInstanceID(ip, strconv.Itoa(os.Getpid()))
 	}
 	return as, nil
 }
 
-// showDiagnosis prints what doctor has found, or why it could not look.
+// showDiagnosis prints doctor's findings, or why it could not check.
 func showDiagnosis(ctx context.Context, term *terminal, in cluster, d *operator.Diagnosis, err error, names []string) error {
 	if err != nil {
 		if len(names) == 1 {
@@ -119,7 +119,7 @@ func showDiagnosis(ctx context.Context, term *terminal, in cluster, d *operator.
 		return err
 	}
 	if d.Absent != "" {
-		term.note("%s", d.Absent) // a first server makes it
+		term.note("%s", d.Absent) // the first server creates it
 	}
 	if term.json() {
 		err = term.printJSON(examinedOf(d))
@@ -134,7 +134,7 @@ func showDiagnosis(ctx context.Context, term *terminal, in cluster, d *operator.
 	return errors.Join(err, verdict(d))
 }
 
-// verdict is an error that says what has to be mended.
+// verdict returns an error that says what must be corrected.
 func verdict(d *operator.Diagnosis) error {
 	var broken []string
 	for i := range d.Jobs {
@@ -144,9 +144,9 @@ func verdict(d *operator.Diagnosis) error {
 	}
 	switch {
 	case len(broken) > 0:
-		return exitf(exitConflict, "%d of %s cannot be joined as it is: %s", len(broken), count(len(d.Jobs), "job"), shorten(strings.Join(broken, ", ")))
+		return exitf(exitConflict, "%d of %s cannot be joined: %s", len(broken), count(len(d.Jobs), "job"), shorten(strings.Join(broken, ", ")))
 	case len(d.Breaks) > 0:
-		return exitf(exitConflict, "the state of the cluster has to be mended")
+		return exitf(exitConflict, "the state of the cluster must be corrected")
 	}
 	for _, other := range d.Others {
 		if err := verdict(diagnosisAt(other)); err != nil {
@@ -156,19 +156,19 @@ func verdict(d *operator.Diagnosis) error {
 	return nil
 }
 
-// diagnosisAt is what another server finds.
+// diagnosisAt returns the findings of another server.
 func diagnosisAt(d operator.DiagnosedElsewhere) *operator.Diagnosis {
 	return &operator.Diagnosis{Breaks: d.Breaks, Jobs: d.Jobs}
 }
 
-// The JSON of doctor. Scripts read it: add fields, change none.
+// The JSON of doctor. Scripts read it: add fields, but do not change any.
 
 type examined struct {
 	Version int           `json:"version"`
 	Jobs    []examinedJob `json:"jobs"`
-	// Findings are those of the cluster.
+	// Findings are the findings about the cluster.
 	Findings []finding `json:"findings"`
-	// Others is what other servers find otherwise.
+	// Others are differing findings of other servers.
 	Others []examinedElsewhere `json:"other_servers,omitempty"`
 	Unread []string            `json:"unread,omitempty"`
 }
@@ -190,7 +190,7 @@ type examinedJob struct {
 	Breaks  []string         `json:"breaks"`
 	Needs   []string         `json:"needs"`
 	Notes   []string         `json:"notes"`
-	// Findings are all three, with their codes.
+	// Findings are all of these findings, with their codes.
 	Findings []finding `json:"findings"`
 }
 

@@ -11,9 +11,9 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry/zk"
 )
 
-// elasticJob is the script command "elasticjob FILE": it writes the nodes of the
-// file, one a line, as "path | value", and holds those in its session whose line
-// begins with E until the script ends, as a member of ElasticJob would.
+// elasticJob implements the script command "elasticjob FILE": it writes the nodes in the file,
+// one per line, as "path | value". Like a member of ElasticJob, its session holds the nodes
+// whose line begins with E until the script ends.
 func elasticJob(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: elasticjob file")

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// The examples that are kept as built files do what their cases say.
+// The examples that the repository has as built files pass their cases.
 func TestExamples(t *testing.T) {
 	t.Parallel()
 	all, err := filepath.Glob("../../plugins/examples/*/*.wasm")

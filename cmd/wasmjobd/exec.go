@@ -17,7 +17,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// kindStrategy is a module for assignments, in addition to the kinds of jobs.
+// kindStrategy is a module that assigns items, in addition to the kinds of jobs.
 const kindStrategy = "strategy"
 
 // execFlags are the flags of "exec".
@@ -43,26 +43,26 @@ func execCommand(term *terminal) *cobra.Command {
 	var flags execFlags
 	c := &cobra.Command{
 		Use:   "exec [MODULE.wasm]",
-		Short: "Run a module once, here and now",
-		Long: "Exec runs one item of a job with a context made up from the flags: no server, no registry, no\n" +
+		Short: "Run a module once, on this machine",
+		Long: "Exec runs one item of a job with a context made up from the flags, without server, registry and\n" +
 			"history. For a strategy it shows which instance would get which item. It grants only\n" +
 			"what --allow names:\n" +
 			"  dir=ro:HOST:GUEST     a directory to read, or with rw: to change\n" +
 			"  env=NAME=VALUE        a variable\n" +
-			"  http=URL              requests, as \"https://host/path\" or \"GET https://host/path\"\n" +
+			"  http=URL              requests, such as \"https://host/path\" or \"GET https://host/path\"\n" +
 			"  secret=NAME=VALUE     a secret; env:VAR takes it from a variable, file:PATH from a file\n" +
-			"  private_host=NAME     a name that requests may reach in a private network, or on this machine\n" +
-			"  state, state=FILE     values of the item, forgotten at the end or kept in a file of JSON\n" +
+			"  private_host=NAME     a host that requests may reach in a private network, or on this machine\n" +
+			"  state, state=FILE     values of the item, discarded at the end or stored in a JSON file\n" +
 			"  clock, random         the real ones\n" +
-			"With --replay it runs an attempt of the history again, on the machine of the server: the module\n" +
-			"that ran, or the one that is named, with run id, instant, attempt, fencing token and instance of\n" +
-			"that attempt, and with the parameters and grants that the configuration has now (--config FILE,\n" +
-			"by default jobs.toml). It says what differs from then. Without --write it changes nothing: state that is set\n" +
-			"is forgotten, files are read-only, and requests other than GET and HEAD are denied.\n\n" +
-			"The compiled code of the modules that were tried last is kept in the cache directory of the\n" +
-			"user, where no run may write.\n" +
-			"Ctrl-C asks the guest to stop, and ends it when its grace is over; a second one ends all at once.\n" +
-			"Exit code 8 means that the run failed, 9 that it took too long, 3 that the module cannot be run.",
+			"With --replay it runs an attempt of the history again, on the machine of the server: the original\n" +
+			"or the named module, with run id, instant, attempt, fencing token and instance of that attempt,\n" +
+			"and with the parameters and grants in the present configuration (--config FILE, by default\n" +
+			"jobs.toml). It lists what differs from the original run. Without --write it changes nothing: new\n" +
+			"state is discarded, files are read-only, and requests other than GET and HEAD are denied.\n\n" +
+			"The compiled code of recently used modules is stored in the user's cache directory, where no run\n" +
+			"may write. Ctrl-C asks the guest to stop, and ends it when its grace is over; a second one ends\n" +
+			"everything at once. Exit code 8 means that the run failed, 9 that it took too long, 3 that the\n" +
+			"module cannot be run.",
 		Example: "  wasmjobd exec job.wasm --item 1 --total 3 --item-param north\n" +
 			"  wasmjobd exec job.wasm --allow dir=ro:./reports:/data --config root=/data --timeout 30s\n" +
 			"  wasmjobd exec job.wasm --allow http=https://example.org --allow secret=token=env:TOKEN -o json\n" +
@@ -76,7 +76,7 @@ func execCommand(term *terminal) *cobra.Command {
 			return untilSignal(c.Context(), func(ctx context.Context) error { return flags.runAgain(ctx, term, c, args) })
 		}
 		if flags.write {
-			return usage("--write is for --replay; values of the item are kept with --allow state=FILE")
+			return usage("--write needs --replay; to keep the item's values, write --allow state=FILE")
 		}
 		if err := oneModule(c, args); err != nil {
 			return err
@@ -93,32 +93,32 @@ func execCommand(term *terminal) *cobra.Command {
 
 func (f *execFlags) define(c *cobra.Command) {
 	s := c.Flags()
-	s.StringVar(&f.kind, "kind", "", "simple, dataflow, script or strategy (default: what the module can be)")
+	s.StringVar(&f.kind, "kind", "", "simple, dataflow, script or strategy (default: a kind that the module can be)")
 	s.StringVar(&f.event, "event", "", "call the listener instead: started or completed")
 	s.StringVar(&f.job, "job", "", "name of the job (default: the name of the file)")
 	s.StringVar(&f.param, "param", "", "parameter of the job")
 	s.IntVar(&f.item, "item", 0, "sharding item")
 	s.IntVar(&f.total, "total", 1, "sharding total count")
-	s.StringVar(&f.itemParam, "item-param", "", "parameter of the item (default: it has none)")
-	s.IntVar(&f.attempt, "attempt", 1, "which attempt this is")
+	s.StringVar(&f.itemParam, "item-param", "", "parameter of the item (default: none)")
+	s.IntVar(&f.attempt, "attempt", 1, "number of the attempt")
 	s.StringArrayVar(&f.settings, "config", nil, "setting of the job, as `key=value`; may be repeated; with --replay a configuration file")
-	s.StringArrayVar(&f.allow, "allow", nil, "`grant`, as above; may be repeated")
+	s.StringArrayVar(&f.allow, "allow", nil, "`grant`, see above; may be repeated")
 	s.DurationVar(&f.timeout, "timeout", 0, "deadline of the run (default: none)")
 	s.DurationVar(&f.grace, "grace", 0, "how long the guest may go on after the deadline (default 2s)")
-	s.Var(&f.memory, "memory", "memory limit, as 64MiB")
+	s.Var(&f.memory, "memory", "memory limit, such as 64MiB")
 	s.Int64Var(&f.fuel, "fuel", 0, "fuel limit (default: none)")
-	s.BoolVar(&f.streaming, "streaming", false, "dataflow: go on until a batch is empty")
-	s.IntVar(&f.fetchCount, "fetch-count", 0, "dataflow: elements that a batch should have (default: any)")
+	s.BoolVar(&f.streaming, "streaming", false, "dataflow: fetch batches until one is empty")
+	s.IntVar(&f.fetchCount, "fetch-count", 0, "dataflow: wanted elements per batch (default: any)")
 	s.IntVar(&f.concurrency, "concurrency", 0, "dataflow: parts of a batch processed at once (default 1)")
 	s.StringArrayVar(&f.args, "arg", nil, "script: `argument` before the context; may be repeated")
 	s.StringArrayVar(&f.instances, "instance", nil, "strategy: an instance that may get items, as `id[,label=value]...`; may be repeated (default: three)")
-	s.StringSliceVar(&f.previous, "previous", nil, "strategy: the owners of the items now, as `id,id,...`, with - for none")
+	s.StringSliceVar(&f.previous, "previous", nil, "strategy: the present owners of the items, as `id,id,...`, with - for none")
 	s.StringVar(&f.replay, "replay", "", "run an attempt of the history again: `job/item/run`, or job/item/time as \"history list\" shows it")
-	s.BoolVar(&f.write, "write", false, "with --replay: change what the run changes")
-	s.BoolVarP(&f.quiet, "quiet", "q", false, "do not show what the guest logs")
+	s.BoolVar(&f.write, "write", false, "with --replay: apply the changes that the run makes")
+	s.BoolVarP(&f.quiet, "quiet", "q", false, "do not show the guest's log")
 }
 
-// prepare reads everything; what it returns does it.
+// prepare reads everything, and returns a function that does the work.
 func (f *execFlags) prepare(term *terminal, path string) (func(context.Context) error, error) {
 	call, err := f.call(path)
 	if err != nil {
@@ -160,7 +160,7 @@ func (f *execFlags) prepare(term *terminal, path string) (func(context.Context) 
 	}, nil
 }
 
-// call makes up what a server would know.
+// call makes up the values that a server would supply.
 func (f *execFlags) call(path string) (job.Call, error) {
 	if f.total < 1 || f.total > job.MaxShards || f.item < 0 || f.item >= f.total {
 		return job.Call{}, usage("--item %d --total %d: the item is 0 to total-1, and there are at most %d", f.item, f.total, job.MaxShards)
@@ -225,7 +225,7 @@ func (f *execFlags) meant() job.Kind {
 	return ""
 }
 
-// choose settles the kind by what the module can be.
+// choose determines the kind from what the module can be.
 func (f *execFlags) choose(wasm []byte, c *job.Config) error {
 	report, err := guest.Inspect(wasm)
 	if refusal, ok := errors.AsType[*guest.Refusal](err); ok {
@@ -236,16 +236,16 @@ func (f *execFlags) choose(wasm []byte, c *job.Config) error {
 	}
 	switch known := []job.Kind{job.Simple, job.Dataflow, job.Script, kindStrategy}; {
 	case c.Kind == "":
-		c.Kind = job.Kind(report.Kinds[0]) // the sandbox refuses what has none
+		c.Kind = job.Kind(report.Kinds[0]) // the sandbox refuses a module without kinds
 	case !slices.Contains(known, c.Kind):
 		return usage("--kind %q: write simple, dataflow, script or strategy", f.kind)
 	case !slices.Contains(report.Kinds, string(c.Kind)):
 		return exitf(exitInvalid, "the module is not of the kind %s; it can be: %s", c.Kind, strings.Join(report.Kinds, ", "))
 	}
 	if assignmentReport := len(f.instances) > 0 || len(f.previous) > 0; assignmentReport && c.Kind != kindStrategy {
-		return usage("--instance and --previous are for strategies, and this is of the kind %s", c.Kind)
+		return usage("--instance and --previous are for strategies, and this module is of the kind %s", c.Kind)
 	}
-	// What would be ignored is refused.
+	// Flags that would be ignored are refused.
 	ofRuns := len(f.allow) > 0 || len(f.args) > 0 || f.streaming || f.hasItemParam || f.event != "" || f.timeout != 0 || f.fuel != 0
 	if ofRuns && c.Kind == kindStrategy {
 		return usage("a strategy has no grants and no item, and limits of its own: leave out --allow, --timeout and other flags of items")
@@ -253,8 +253,8 @@ func (f *execFlags) choose(wasm []byte, c *job.Config) error {
 	return nil
 }
 
-// impossible returns what no configuration may say either. It leaves out the name
-// of the job, which here usually comes from a file.
+// impossible returns values that would also be invalid in a configuration. It leaves out the
+// name of the job, which here usually comes from a file.
 func impossible(c job.Config) error {
 	c.Name, c.Overlap, c.OnRegistryLoss, c.Layout = "exec", job.Skip, job.CancelOnLoss, job.Layout21
 	if fault, ok := errors.AsType[*job.FieldError](c.Validate()); ok {
@@ -270,11 +270,11 @@ type attempt struct {
 	options  guest.Options
 	log      *guestLog
 	state    *itemState
-	replayed *replayed // nil unless it is one of the history
+	replayed *replayed // set if a run of the history is replayed
 }
 
 func execute(ctx context.Context, term *terminal, a attempt) error {
-	forget := context.AfterFunc(ctx, func() { term.note("asked the guest to stop; Ctrl-C again ends it at once") })
+	forget := context.AfterFunc(ctx, func() { term.note("asked the guest to stop; press Ctrl-C again to end it at once") })
 	defer forget()
 	out, err := guest.Run(ctx, a.wasm, a.call, a.options)
 	if refusal, ok := errors.AsType[*guest.Refusal](err); ok {
@@ -296,7 +296,7 @@ func execute(ctx context.Context, term *terminal, a attempt) error {
 	if err != nil {
 		return err
 	}
-	if ctx.Err() != nil { // ended by a signal, which has its own exit code, whatever the guest returned
+	if ctx.Err() != nil { // a signal has its own exit code, whatever the guest returned
 		return fmt.Errorf("run: %w", ctx.Err())
 	}
 	switch out.Verdict {

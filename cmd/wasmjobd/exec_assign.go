@@ -23,7 +23,7 @@ type assignmentReport struct {
 	Log        []logLine    `json:"log"`
 }
 
-// assignment is one item and its new owner.
+// assignment is one item with its new owner.
 type assignment struct {
 	Item     int            `json:"item"`
 	Instance job.InstanceID `json:"instance"`
@@ -98,13 +98,13 @@ func (f *execFlags) members(c *job.ShardCall) error {
 		return usage("--previous has %d owners, --total is %d", len(f.previous), c.Total)
 	}
 	for item, id := range f.previous {
-		// An instance that is gone has lost its items.
+		// The items of an instance that is not listed have no owner.
 		c.Previous[item] = slices.IndexFunc(c.Instances, func(o job.ShardInstance) bool { return o.ID == instanceID(id) })
 	}
 	return nil
 }
 
-// instanceID spares people the second half of an id.
+// instanceID completes an id that lacks its suffix.
 func instanceID(text string) job.InstanceID {
 	if strings.Contains(text, job.Delimiter) {
 		return job.InstanceID(text)

@@ -7,7 +7,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// grants holds the values of --allow.
+// grants are the values of --allow.
 type grants struct {
 	env       []string // of this program
 	allow     job.Allow
@@ -49,7 +49,7 @@ func (g *grants) one(text string) error {
 	case kind == "private_host" && value != "":
 		g.private = append(g.private, value)
 	case kind == "private_host":
-		return usage("--allow %s: write private_host=NAME, beside http=http://NAME/path", text)
+		return usage("--allow %s: write private_host=NAME, in addition to http=http://NAME/path", text)
 	case kind == "clock" && (bare || value == "real"):
 		a.Clock = "real"
 	case kind == "clock" && value == "fixed":
@@ -76,8 +76,8 @@ func (g *grants) dir(text, value string) error {
 	return nil
 }
 
-// secret takes one as it is, or from where other users of the machine do not
-// see it. No message repeats it.
+// secret reads a secret's value, or reads it from a source that other users of the machine
+// cannot see. No message repeats the value.
 func (g *grants) secret(value string) error {
 	name, from, ok := strings.Cut(value, "=")
 	if !ok || name == "" || from == "" {

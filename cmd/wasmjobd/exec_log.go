@@ -9,21 +9,21 @@ import (
 	"sync"
 )
 
-// logLine is one line that the guest logged.
+// logLine is one line of the guest's log.
 type logLine struct {
 	Level string `json:"level"`
 	Text  string `json:"text"`
 }
 
-// guestLog keeps what the guest logs, and shows it as it comes if to is set.
+// guestLog keeps the guest's log and, if to is set, also shows it as it comes.
 type guestLog struct {
 	to io.Writer
 
-	mu    sync.Mutex // guards what follows: parts of a batch log side by side
+	mu    sync.Mutex // guards the fields below: parts of a batch log concurrently
 	lines []logLine
 }
 
-// kept are all lines; none is an empty list.
+// kept returns all lines as a list that is not nil.
 func (g *guestLog) kept() []logLine {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -32,8 +32,8 @@ func (g *guestLog) kept() []logLine {
 
 func (g *guestLog) logger() *slog.Logger { return slog.New(guestHandler{g}) }
 
-// guestHandler is a slog.Handler that writes to a guestLog. It leaves out the
-// attributes with job and item, which are known when one item is run.
+// guestHandler is a slog.Handler that writes to a guestLog. It leaves out the attributes for
+// job and item, which are known when one item is run.
 type guestHandler struct{ log *guestLog }
 
 func (h guestHandler) Enabled(context.Context, slog.Level) bool { return true }

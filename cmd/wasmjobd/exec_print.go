@@ -15,9 +15,9 @@ import (
 // execution is what "exec" prints as JSON.
 type execution struct {
 	Verdict      job.Verdict        `json:"verdict"`
-	Code         *int32             `json:"code"` // null where the entry did not return
+	Code         *int32             `json:"code"` // null if the entry did not return
 	Result       string             `json:"result,omitempty"`
-	ResultBase64 []byte             `json:"result_base64,omitempty"` // if it is not text
+	ResultBase64 []byte             `json:"result_base64,omitempty"` // for a result that is not text
 	Error        string             `json:"error,omitempty"`
 	Took         string             `json:"took"`
 	TookMS       float64            `json:"took_ms"`
@@ -28,12 +28,12 @@ type execution struct {
 	Module       string             `json:"module"`
 	Log          []logLine          `json:"log"`
 	Metrics      map[string]float64 `json:"metrics,omitempty"`
-	State        []stateChange      `json:"state,omitempty"` // what changed
+	State        []stateChange      `json:"state,omitempty"` // changed values
 	Flow         *flowCounts        `json:"flow,omitempty"`  // of a dataflow job
 	Replay       *replayed          `json:"replay,omitempty"`
 }
 
-// flowCounts are job.Flow as JSON.
+// flowCounts is job.Flow as JSON.
 type flowCounts struct {
 	Batches   int64 `json:"batches"`
 	Succeeded int64 `json:"succeeded"`
@@ -61,7 +61,7 @@ func executionOf(out job.Outcome, kind job.Kind, log *guestLog, state *itemState
 	return e
 }
 
-// printExecution prints for a person; a result that is nil was not set.
+// printExecution prints for a person. A nil result was not set.
 func printExecution(term *terminal, e execution, result []byte) {
 	if e.Code != nil {
 		term.printf("verdict     %s (code %d)\n", e.Verdict, *e.Code)
@@ -72,7 +72,7 @@ func printExecution(term *terminal, e execution, result []byte) {
 		term.printf("result      %s\n", strings.TrimSuffix(resultText(result), "\n"))
 	}
 	if f := e.Flow; f != nil {
-		term.printf("elements    %d done, %d failed; batches %d\n", f.Succeeded, f.Failed, f.Batches)
+		term.printf("elements    %d succeeded, %d failed; batches %d\n", f.Succeeded, f.Failed, f.Batches)
 	}
 	for _, name := range slices.Sorted(maps.Keys(e.Metrics)) {
 		term.printf("metric      %s = %v\n", name, e.Metrics[name])
@@ -91,8 +91,8 @@ func printExecution(term *terminal, e execution, result []byte) {
 		e.Took, sizeText(e.PeakBytes), e.HostCalls, e.Fuel, e.Module)
 }
 
-// resultText shows a result as it is if it is text, and quoted if a terminal
-// might act upon it.
+// resultText returns a result unchanged if it is text, and quoted if a terminal might act upon
+// it.
 func resultText(b []byte) string {
 	s := string(b)
 	odd := func(r rune) bool { return !unicode.IsGraphic(r) && r != '\n' && r != '\t' }

@@ -20,7 +20,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace/sqltrace"
 )
 
-// replayed says what was run again, and how far it is the same.
+// replayed says which run was replayed, and what differed.
 type replayed struct {
 	Run         string      `json:"run"`
 	Attempt     int         `json:"attempt"`
@@ -29,7 +29,7 @@ type replayed struct {
 	NotRestored []string    `json:"not_restored"`
 }
 
-// replay is a run of the history, and what it takes to make it again.
+// replay is a run of the history with everything needed to run it again.
 type replay struct {
 	flags *execFlags
 	term  *terminal
@@ -41,7 +41,8 @@ type replay struct {
 	r     replayed
 }
 
-// withReplay are the flags that go with --replay; all else the history says.
+// withReplay returns the flags that may be combined with --replay; the history determines the
+// rest.
 func withReplay() []string {
 	return []string{"replay", "write", "attempt", "config", "allow", "quiet", "output"}
 }
@@ -50,11 +51,11 @@ func withReplay() []string {
 func (f *execFlags) runAgain(ctx context.Context, term *terminal, c *cobra.Command, args []string) error {
 	for _, name := range setFlags(c) {
 		if !slices.Contains(withReplay(), name) {
-			return usage("--%s: --replay takes it from the history; leave it out", name)
+			return usage("--%s: --replay reads this from the history; leave it out", name)
 		}
 	}
 	if len(args) > 1 {
-		return usage("write one module, or none for the one that ran: %s", c.UseLine())
+		return usage("write one module, or none to run the original one: %s", c.UseLine())
 	}
 	p := &replay{flags: f, term: term, files: f.settings, state: &itemState{readOnly: !f.write}, r: replayed{NotRestored: []string{}}}
 	if len(p.files) == 0 {
@@ -63,7 +64,7 @@ func (f *execFlags) runAgain(ctx context.Context, term *terminal, c *cobra.Comma
 	for _, grant := range f.allow {
 		file, ok := strings.CutPrefix(grant, "state=")
 		if !ok {
-			return usage("--allow %s: grants are those of the job; only state=FILE goes with --replay", grant)
+			return usage("--allow %s: the job's grants apply; only state=FILE can be combined with --replay", grant)
 		}
 		p.state.file = file
 	}
@@ -100,8 +101,7 @@ func setFlags(c *cobra.Command) (names []string) {
 	return names
 }
 
-// find reads the row that is meant: job/item/run, or job/item/time as "history
-// list" shows it.
+// find reads the named row: job/item/run, or job/item/time as "history list" shows it.
 func (p *replay) find(ctx context.Context, attempt bool) error {
 	filter, err := filterOf(p.flags.replay)
 	if err != nil {
@@ -146,12 +146,12 @@ func (p *replay) find(ctx context.Context, attempt bool) error {
 	return exitf(exitNotFound, "the history at %s has no such run: %s (see wasmjobd history list --job %s)", rows.Place(), p.flags.replay, filter.Job)
 }
 
-// module is the one that ran, or another one to be tried in its place.
+// module returns the module that ran, or the one to try instead.
 func (p *replay) module(args []string) ([]byte, error) {
 	if len(args) == 0 {
 		wasm, err := guest.Stored(p.file.Server.DataDir, p.row.Digest)
 		if err != nil {
-			return nil, exitf(exitNotFound, "%w; name a module to run in its place: wasmjobd exec MODULE.wasm --replay …", err)
+			return nil, exitf(exitNotFound, "%w; name a module to run instead: wasmjobd exec MODULE.wasm --replay …", err)
 		}
 		return wasm, nil
 	}
@@ -164,20 +164,19 @@ func (p *replay) differs(format string, args ...any) {
 	p.r.NotRestored = append(p.r.NotRestored, fmt.Sprintf(format, args...))
 }
 
-// call is the call of then, as far as it is recorded; the rest the configuration
-// says now.
+// call returns the original call as far as it is recorded. The configuration supplies the rest.
 func (p *replay) call(ctx context.Context) (job.Call, error) {
 	i := slices.IndexFunc(p.file.Jobs, func(c job.Config) bool { return c.Name == p.row.Job })
 	if i < 0 {
-		return job.Call{}, exitf(exitNotFound, "there is no job %q in %s, which would say its parameters and grants", p.row.Job, strings.Join(p.files, ", "))
+		return job.Call{}, exitf(exitNotFound, "there is no job %q in %s, which would have its parameters and grants", p.row.Job, strings.Join(p.files, ", "))
 	}
 	p.job = p.file.Jobs[i]
 	if p.job.Command != "" {
 		return job.Call{}, exitf(exitInvalid, "job %q is a command of the operating system now", p.job.Name)
 	}
-	p.differs("parameters, settings, limits and grants: as %s has them now", strings.Join(p.files, ", "))
+	p.differs("parameters, settings, limits and grants: those that %s has now", strings.Join(p.files, ", "))
 	params, err := job.ParseItemParams(p.job.ItemParams)
-	if err != nil { // never: the configuration is valid
+	if err != nil { // cannot fail: the configuration is valid
 		return job.Call{}, err
 	}
 	c := job.Call{
@@ -211,7 +210,7 @@ func (p *replay) secrets() (map[string]string, error) {
 	if err != nil {
 		return nil, exitf(exitInvalid, "secrets are not there:\n%w", err)
 	}
-	p.differs("secrets: their values of now")
+	p.differs("secrets: their present values")
 	maps.DeleteFunc(all, func(name, _ string) bool { return !slices.Contains(p.job.Allow.Secrets, name) })
 	return all, nil
 }
@@ -223,30 +222,30 @@ func (p *replay) surroundings() {
 		p.differs("the clock: it is later")
 	}
 	if a.Random {
-		p.differs("random numbers: true ones never come again")
+		p.differs("random numbers: real ones do not repeat")
 	}
 	if len(a.Dirs) > 0 && p.flags.write {
-		p.differs("files: as they are now")
+		p.differs("files: their present content")
 	} else if len(a.Dirs) > 0 {
-		p.differs("files: as they are now, and without --write none is changed")
+		p.differs("files: their present content, and without --write none is changed")
 	}
 	if len(a.HTTP) > 0 && p.flags.write {
-		p.differs("answers to requests: those of now")
+		p.differs("answers to requests: present ones")
 	} else if len(a.HTTP) > 0 {
-		p.differs("answers to requests: those of now, and without --write all but GET and HEAD are denied")
+		p.differs("answers to requests: present ones, and without --write all but GET and HEAD are denied")
 	}
 }
 
-// readState takes the values from a file if one was named, else from the registry
-// if it can be read. What the run found is recorded nowhere.
+// readState reads the values from a file if one was named, otherwise from the registry if
+// possible. The values that the original run found are not recorded.
 func (p *replay) readState(ctx context.Context) error {
 	if !p.job.Allow.State {
 		return nil
 	}
 	if p.state.file != "" {
-		keep := "and what is set is forgotten without --write"
+		keep := "and without --write new values are discarded"
 		if p.flags.write {
-			keep = "where what is set is kept, too"
+			keep = "where new values are stored, too"
 		}
 		p.differs("the state: that of %s, %s", p.state.file, keep)
 		return p.state.open()
@@ -264,15 +263,15 @@ func (p *replay) readState(ctx context.Context) error {
 	}
 	if err != nil {
 		text, _, _ := strings.Cut(err.Error(), "\n")
-		p.differs("the state: none, as the registry cannot be read (%s); --allow state=FILE has it from a file", text)
+		p.differs("the state: none, as the registry cannot be read (%s); read it from a file with --allow state=FILE", text)
 		return nil
 	}
 	p.state.before, p.state.now = values, maps.Clone(values)
-	p.differs("the state: that of the item now; what is set is forgotten")
+	p.differs("the state: the item's present one; new values are discarded")
 	return nil
 }
 
-// announce prints what is run, before it runs.
+// announce prints what is replayed, before it runs.
 func (p *replay) announce() {
 	how := string(p.row.State)
 	if reason := plain(cmp.Or(p.row.Error, p.row.Reason.String())); reason != "" {
@@ -281,6 +280,6 @@ func (p *replay) announce() {
 	p.term.note("replays %s, attempt %d of %s on %s, which is %s", p.r.Run, p.row.Attempt,
 		time.UnixMilli(p.row.Instant).UTC().Format(time.RFC3339), orDash(serverOf(p.row.Instance)), how)
 	for _, text := range p.r.NotRestored {
-		p.term.note("not as it was: %s", text)
+		p.term.note("different: %s", text)
 	}
 }

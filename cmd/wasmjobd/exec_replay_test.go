@@ -31,13 +31,13 @@ shards = 2
 allow.state = true
 `
 
-// ran is a row of the history, as far as a test needs it.
+// ran is the part of a history row that a test needs.
 type ran struct {
 	Job, Run, Instant, State, Result string
 	Item, Attempt                    int
 }
 
-// historyOf has the rows of an item, the newest first.
+// historyOf returns the rows of an item, newest first.
 func historyOf(t *testing.T, dir, name string, item int) []ran {
 	t.Helper()
 	var page struct{ Rows []ran }
@@ -48,8 +48,8 @@ func historyOf(t *testing.T, dir, name string, item int) []ran {
 	return page.Rows
 }
 
-// A run of the history is made again with what is recorded of it, and says what is
-// not.
+// A run of the history is replayed with everything recorded about it, and the output says what
+// is not recorded.
 func TestExecReplaysTheHistory(t *testing.T) {
 	t.Parallel()
 	dir := serveFolder(t, replayTOML)
@@ -86,25 +86,25 @@ func TestExecReplaysTheHistory(t *testing.T) {
 		}
 	}
 
-	// Beside the server, which has the registry for itself and is asked.
+	// Beside the server, which alone can open the registry and is therefore asked.
 	out, _ := replay(exitOK, "--replay", "keeps/0/"+historyOf(t, dir, "keeps", 0)[0].Run, "-o", "json")
-	contains(out, `"the state: that of the item now; what is set is forgotten"`)
+	contains(out, `"the state: the item's present one; new values are discarded"`)
 	if err := d.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
 	d.end(t)
 
 	for _, row := range historyOf(t, dir, "context", 1) {
-		if row.State != "succeeded" { // the one that the end of the server cut short
+		if row.State != "succeeded" { // the run that the end of the server interrupted
 			continue
 		}
 		out, say := replay(exitOK, "--replay", "context/1/"+row.Run)
-		contains(say, "replays context/1/"+row.Run+", attempt 1 of ", "which is succeeded", "not as it was: parameters, settings, limits and grants")
-		contains(out, row.Result) // all that the guest can ask for is the same
+		contains(say, "replays context/1/"+row.Run+", attempt 1 of ", "which is succeeded", "different: parameters, settings, limits and grants")
+		contains(out, row.Result) // everything that the guest can read is the same
 	}
 	failed := historyOf(t, dir, "keeps", 1)[0]
 	out, say := replay(exitRunFailed, "--replay", "keeps/1/"+failed.Instant)
-	contains(say, "which is failed: the job failed with code 1", "the state: that of the item now; what is set is forgotten")
+	contains(say, "which is failed: the job failed with code 1", "the state: the item's present one; new values are discarded")
 	contains(out, "verdict     failed")
 	out, _ = replay(exitOK, "--replay", "keeps/0/"+historyOf(t, dir, "keeps", 0)[0].Run, "-o", "json")
 	contains(out, `"not_restored": [`)
@@ -124,7 +124,7 @@ func TestExecReplaysTheHistory(t *testing.T) {
 		t.Errorf("%s, %v", text, err)
 	}
 	_, say = replay(exitOK, filepath.Join(dir, "says.wasm"), "--replay", "keeps/1/"+failed.Run)
-	contains(say, "not as it was: the module: ", "info  hi")
+	contains(say, "different: the module: ", "info  hi")
 
 	for _, tt := range []struct {
 		code int
@@ -134,10 +134,10 @@ func TestExecReplaysTheHistory(t *testing.T) {
 		{exitNotFound, []string{"--replay", "keeps/1/7"}, "has no such run"},
 		{exitNotFound, []string{"--replay", "keeps/1/" + failed.Run, "--attempt", "7"}, "has no such run"},
 		{exitUsage, []string{"--replay", "keeps"}, "write job/item/run"},
-		{exitUsage, []string{"--replay", "keeps/1/7", "--item", "1"}, "--item: --replay takes it from the history"},
-		{exitUsage, []string{"--replay", "keeps/1/7", "--allow", "clock"}, "only state=FILE goes with --replay"},
+		{exitUsage, []string{"--replay", "keeps/1/7", "--item", "1"}, "--item: --replay reads this from the history"},
+		{exitUsage, []string{"--replay", "keeps/1/7", "--allow", "clock"}, "only state=FILE can be combined with --replay"},
 		{exitUsage, []string{"a.wasm", "b.wasm", "--replay", "keeps/1/7"}, "write one module, or none"},
-		{exitUsage, []string{"a.wasm", "--write"}, "--write is for --replay"},
+		{exitUsage, []string{"a.wasm", "--write"}, "--write needs --replay"},
 	} {
 		_, say := replay(tt.code, tt.args...)
 		contains(say, tt.say)

@@ -14,16 +14,14 @@ import (
 	"unicode/utf8"
 )
 
-// itemState is the state of an item outside of any server: in memory, and in a
-// file if there is one.
+// itemState is the state of an item outside of any server: in memory and, if named, in a file.
 type itemState struct {
 	file        string
-	readOnly    bool // the file
+	readOnly    bool // do not write the file
 	before, now map[string][]byte
 }
 
-// stateValue is a value as JSON: a string if it is text, otherwise an object that
-// says so.
+// stateValue is a value as JSON: a string if it is text, otherwise an object with its base64.
 type stateValue []byte
 
 func (v stateValue) MarshalJSON() ([]byte, error) {
@@ -58,7 +56,7 @@ type binaryValue struct {
 	Base64 []byte `json:"base64"`
 }
 
-// open reads the file; one that is not there yet is an item without values.
+// open reads the file. A missing file stands for an item without values.
 func (s *itemState) open() error {
 	values := map[string]stateValue{}
 	if s.file != "" {
@@ -83,7 +81,7 @@ func (s *itemState) open() error {
 
 func (s *itemState) Load(context.Context) (map[string][]byte, error) { return maps.Clone(s.now), nil }
 
-// Save implements job.State. A file is replaced as a whole.
+// Save implements job.State. It replaces the file atomically.
 func (s *itemState) Save(_ context.Context, values map[string][]byte) error {
 	if s.file != "" && !s.readOnly {
 		texts := map[string]stateValue{}
@@ -113,13 +111,12 @@ func replaceFile(path string, content []byte) error {
 		err = os.Rename(f.Name(), path)
 	}
 	if err != nil {
-		_ = os.Remove(f.Name()) // the first error is the one to report
+		_ = os.Remove(f.Name()) // report the first error
 	}
 	return err
 }
 
-// stateChange is one value that is another than before; nil: it was, or is, not
-// there.
+// stateChange is a value that changed; nil: it did not, or does not, exist.
 type stateChange struct {
 	Key    string      `json:"key"`
 	Before *stateValue `json:"before"`

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// programOf is this program, to be started as a process of its own.
+// programOf returns the path of this program, to be started as a separate process.
 func programOf(t *testing.T) string {
 	t.Helper()
 	self, err := os.Executable()
@@ -24,7 +24,7 @@ func programOf(t *testing.T) string {
 	return program
 }
 
-// The guest hears of Ctrl-C at once, and what it makes of that is shown.
+// The guest is informed of Ctrl-C at once, and its result is shown.
 func TestCtrlCAsksTheGuestToStop(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
@@ -39,7 +39,7 @@ func TestCtrlCAsksTheGuestToStop(t *testing.T) {
 	if err := c.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
-	_ = c.Wait() // its state says it
+	_ = c.Wait() // its exit status is checked
 	if code := c.ProcessState.ExitCode(); code != exitInterrupted {
 		t.Errorf("exit code %d", code)
 	}
@@ -48,7 +48,7 @@ func TestCtrlCAsksTheGuestToStop(t *testing.T) {
 	}
 }
 
-// One that does not heed it ends with the program, at the second Ctrl-C.
+// A guest that ignores Ctrl-C ends with the program at the second Ctrl-C.
 func TestCtrlCTwiceEndsAtOnce(t *testing.T) {
 	t.Parallel()
 	say := &lockedBuffer{}
@@ -59,7 +59,7 @@ func TestCtrlCTwiceEndsAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-begins
-	asked := say.await("Ctrl-C again ends it at once")
+	asked := say.await("press Ctrl-C again to end it at once")
 	if err := c.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
@@ -67,13 +67,13 @@ func TestCtrlCTwiceEndsAtOnce(t *testing.T) {
 	if err := c.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
-	_ = c.Wait() // its state says it
+	_ = c.Wait() // its exit status is checked
 	if s := c.ProcessState.Sys().(syscall.WaitStatus); s.Signal() != syscall.SIGINT {
 		t.Errorf("ended by %v\n%s", s, say)
 	}
 }
 
-// A server asks its guests to stop, however long it would have let them go on.
+// A server asks its guests to stop at once, whatever its drain timeout.
 func TestCtrlCAsksServedGuestsToStop(t *testing.T) {
 	t.Parallel()
 	wasm, err := filepath.Abs("../../plugins/examples/long-wat/long.wasm")

@@ -10,16 +10,15 @@ import (
 	"testing"
 )
 
-// Three small modules, in the binary format. Each exports its memory, the
-// marker and wasmjob_execute.
+// Small modules in the binary format. Each exports its memory, the marker and wasmjob_execute.
 const (
-	// Logs "hi" at info, sets it as the result, and returns what that answered.
+	// Logs "hi" at info, sets it as the result, and returns the host function's result.
 	guestSays = "0061736d0100000001140460027f7f017f60037f7f7f006000006000017f022a020a7761736d6a6f625f76310a726573756c745f73657400000a7761736d6a6f625f7631036c6f67000103030202030503010001072d030e7761736d6a6f625f6162695f763100020f7761736d6a6f625f657865637574650003066d656d6f727902000a19020401007f0b1201047f41024100410210014100410210000b0b08010041000b026869"
 	// Returns 200.
 	guestFails = "0061736d010000000108026000006000017f03030200010503010001072d030e7761736d6a6f625f6162695f763100000f7761736d6a6f625f657865637574650001066d656d6f727902000a0e020401007f0b0701047f41c8010b"
-	// Logs "hi", and loops for ever.
+	// Logs "hi", and loops forever.
 	guestDeaf = "0061736d01000000010e0360037f7f7f006000006000017f0212010a7761736d6a6f625f7631036c6f67000003030201020503010001072d03066d656d6f727902000e7761736d6a6f625f6162695f763100010f7761736d6a6f625f6578656375746500020a160202000b1100410241004102100003400c000b41000b0b08010041000b026869"
-	// Loops for ever.
+	// Loops forever.
 	guestSpins = "0061736d010000000108026000006000017f03030200010503010001072d030e7761736d6a6f625f6162695f763100000f7761736d6a6f625f657865637574650001066d656d6f727902000a11020401007f0b0a01047f03400c000b000b"
 )
 
@@ -107,7 +106,7 @@ func TestExecAndInspect(t *testing.T) {
 		{"exec says.wasm --allow env=A", exitUsage, "", "write env=NAME=VALUE"},
 		{"exec says.wasm --allow clock=fast", exitUsage, "", "write clock"},
 		{"exec says.wasm --memory 5GiB", exitUsage, "", "write a size"},
-		{"exec flow.wasm --item 3 --total 9 --streaming --fetch-count 3", exitOK, "elements    3 done, 0 failed; batches 1\n", ""},
+		{"exec flow.wasm --item 3 --total 9 --streaming --fetch-count 3", exitOK, "elements    3 succeeded, 0 failed; batches 1\n", ""},
 		{"exec flow.wasm --item 3 --total 9 -o json", exitOK, `"succeeded": 3`, ""},
 		{"exec state.wasm --allow state", exitOK, "state       a = 1\n", ""},
 		{"exec script.wasm --arg 0", exitOK, `result      {"jobName":"script"`, ""},
@@ -148,7 +147,7 @@ func TestExecAndInspect(t *testing.T) {
 	}
 }
 
-// State outlives a run in its file, whatever its bytes are.
+// State survives in its file, whatever its bytes are.
 func TestStateOfAnItem(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "state.json")

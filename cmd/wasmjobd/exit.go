@@ -2,26 +2,26 @@ package main
 
 import "fmt"
 
-// Exit codes. Scripts and service files depend on them: never change one. COMMANDS has
-// the comments as a table.
+// Exit codes. Scripts and service files depend on them: never change one. COMMANDS.md has the
+// comments as a table.
 const (
-	exitOK           = 0   // it is done; of a request: it is written
-	exitFailure      = 1   // something unexpected
+	exitOK           = 0   // success; for a request: it is written
+	exitFailure      = 1   // unexpected error
 	exitUsage        = 2   // wrong flags or arguments
-	exitInvalid      = 3   // an invalid configuration, cron or module, or a secret that it names is missing; do not restart
+	exitInvalid      = 3   // the configuration, cron or module is invalid, or a secret that it names is missing; do not restart
 	exitNotFound     = 4   // no such job, server or namespace; no history, module or run
-	exitConflict     = 5   // impossible as things are: no such item, nobody to trigger, an unreadable configuration, a data_dir in use; or a check has findings
+	exitConflict     = 5   // impossible in the present state: no such item, no server to trigger, an unreadable configuration, a data_dir in use; or a check has findings
 	exitForbidden    = 6   // the registry does not permit it, or the socket is another user's
-	exitUnreachable  = 7   // the registry, or the server that has it, was not reached in time, or did not say whether it was done
+	exitUnreachable  = 7   // the registry, or the server that has it, was not reached in time, or did not report the outcome
 	exitRunFailed    = 8   // exec, job run: the run failed
-	exitRunCancelled = 9   // exec: the run was cancelled or took too long
+	exitRunCancelled = 9   // exec: the run was cancelled or timed out
 	exitDifferent    = 10  // test, conformance: something differs
 	exitInterrupted  = 130 // SIGINT
 	exitTerminated   = 143 // SIGTERM
 )
 
-// exitError is an error that knows its exit code. A nil err means that the
-// verb has already said everything.
+// exitError is an error with an exit code. If err is nil, the verb has already reported
+// everything.
 type exitError struct {
 	code int
 	err  error
@@ -36,10 +36,10 @@ func (e *exitError) Error() string {
 
 func (e *exitError) Unwrap() error { return e.err }
 
-// exitf makes an error that ends the program with code.
+// exitf returns an error that ends the program with code.
 func exitf(code int, format string, args ...any) *exitError {
 	return &exitError{code: code, err: fmt.Errorf(format, args...)}
 }
 
-// usage makes an error about how the program was called.
+// usage returns an error about how the program was called.
 func usage(format string, args ...any) *exitError { return exitf(exitUsage, format, args...) }

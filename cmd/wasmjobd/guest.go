@@ -9,9 +9,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/guest"
 )
 
-// guestOptions returns the options with which modules are run outside of a server.
-// Compiled code is kept in the user's cache directory, if the environment names
-// one.
+// guestOptions returns the options for modules that run outside of a server. Compiled code is
+// stored in the user's cache directory, if the environment names one.
 func guestOptions(term *terminal) guest.Options {
 	o := guest.Options{Note: func(err error) { term.note("%v", err) }}
 	top, _ := variable(term.env, "XDG_CACHE_HOME")
@@ -24,8 +23,8 @@ func guestOptions(term *terminal) guest.Options {
 	return o
 }
 
-// variable is one of an environment, in the form of os.Environ; the last of a name
-// counts.
+// variable returns the value of a variable in the form of os.Environ. If it occurs twice, the
+// last one counts.
 func variable(env []string, name string) (value string, found bool) {
 	for _, entry := range slices.Backward(env) {
 		if value, found = strings.CutPrefix(entry, name+"="); found {

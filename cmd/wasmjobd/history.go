@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/go-sql-driver/mysql"
-	_ "github.com/jackc/pgx/v5/stdlib" // the drivers of histories
+	_ "github.com/jackc/pgx/v5/stdlib" // drivers of histories
 	"github.com/spf13/cobra"
 	_ "modernc.org/sqlite"
 
@@ -24,10 +24,10 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace/sqltrace"
 )
 
-// historyCommand holds the verbs that look at the store directly; they work
-// with and without a server running on it.
+// historyCommand has the verbs that read the history directly; they work with and without a
+// server running on it.
 func historyCommand(term *terminal) *cobra.Command {
-	c := &cobra.Command{Use: "history", Short: "Show, check and purge the record of what ran"}
+	c := &cobra.Command{Use: "history", Short: "Show, check and purge the history of runs"}
 	for _, verb := range []func(*historyVerb) *cobra.Command{historyList, historyShow, historyExport, historyCheck, historyPurge} {
 		h := &historyVerb{term: term}
 		child := verb(h)
@@ -45,11 +45,11 @@ type historyVerb struct {
 	term  *terminal
 	files *[]string
 	with  []string // histories of other servers
-	// server has the flags of a server that is asked for its history instead.
+	// server has the flags that select a server whose history is used instead.
 	server addressFlags
 }
 
-// withFlag lets a verb look at the histories of other servers as well.
+// withFlag adds the flag for the histories of other servers.
 func (h *historyVerb) withFlag(c *cobra.Command) {
 	c.Flags().StringArrayVar(&h.with, "with", nil, "history.db of another server of the cluster, or a copy of it; for each server once")
 }
@@ -71,7 +71,7 @@ func (h *historyVerb) load() (*config.File, error) {
 	return f, nil
 }
 
-// historyAt is where the history of a configuration is.
+// historyAt returns the location of a configuration's history.
 func historyAt(term *terminal, f *config.File) (sqltrace.Location, error) {
 	if f.History.Address == "" {
 		return sqltrace.File(f.History.Path), nil
@@ -80,7 +80,7 @@ func historyAt(term *terminal, f *config.File) (sqltrace.Location, error) {
 	if err != nil {
 		return sqltrace.Location{}, err
 	}
-	// It writes lines of its own to standard error, beside the errors that it returns.
+	// The driver writes lines to standard error in addition to the errors that it returns.
 	if err := mysql.SetLogger(new(mysql.NopLogger)); err != nil {
 		return sqltrace.Location{}, fmt.Errorf("keep the driver quiet: %w", err)
 	}
@@ -92,12 +92,12 @@ func historyAt(term *terminal, f *config.File) (sqltrace.Location, error) {
 	return at, err
 }
 
-// trustDatabase looks at the file of the authority that an address names, and gives it
-// to the driver of MySQL; that of PostgreSQL reads it itself.
+// trustDatabase reads the certificate authority that an address names, and registers it with
+// MySQL's driver. PostgreSQL's driver reads the file itself.
 func trustDatabase(address string) error {
 	u, err := url.Parse(address)
 	if err != nil {
-		return errors.New("history: its address cannot be read") // the error repeats it
+		return errors.New("history: its address cannot be read") // the error would repeat the address
 	}
 	path := u.Query().Get("sslrootcert")
 	if path == "" {
@@ -109,7 +109,7 @@ func trustDatabase(address string) error {
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(text) {
-		return fmt.Errorf("history: sslrootcert %s has no certificate; write it as PEM, as -----BEGIN CERTIFICATE----- begins", path)
+		return fmt.Errorf("history: sslrootcert %s has no certificate in PEM, which begins with -----BEGIN CERTIFICATE-----", path)
 	}
 	if u.Scheme != "mysql" {
 		return nil
@@ -120,19 +120,20 @@ func trustDatabase(address string) error {
 	return nil
 }
 
-// historyThere refuses a file that is not there. Of a server it is told when it is
-// asked.
+// historyThere checks that a history's file exists. A history on a server is checked when it is
+// opened.
 func historyThere(f *config.File) error {
 	if f.History.Address != "" {
 		return nil
 	}
 	if _, err := os.Stat(f.History.Path); errors.Is(err, fs.ErrNotExist) {
-		return exitf(exitNotFound, "there is no history at %s; serve makes it (or is this another server's configuration?)", f.History.Path)
+		return exitf(exitNotFound, "there is no history at %s; serve creates it (or is this another server's configuration?)", f.History.Path)
 	}
 	return nil
 }
 
-// readAll calls do with the histories of a configuration and of --with, and cancels its context at a signal.
+// readAll calls do with the histories of a configuration and of --with. A signal cancels the
+// context of do.
 func (h *historyVerb) readAll(ctx context.Context, f *config.File, do func(context.Context, []*sqltrace.Reader) error) error {
 	own, err := historyAt(h.term, f)
 	if err != nil {
@@ -160,16 +161,16 @@ func historyCheck(h *historyVerb) *cobra.Command {
 		Use:   "check",
 		Short: "Check that every scheduled instant is accounted for",
 		Long: "Compare the schedules of the configuration with the rows of the history: every instant of every\n" +
-			"item has exactly one run or lies in exactly one gap.\n\n" +
-			"Without --from and --to an item is checked between its first and its last row; with them up to\n" +
-			"these times, whether or not there are rows. A run has no row before it ends, so choose a --to\n" +
-			"before which everything had ended. Each row is compared with the cron that it came about by. Rows\n" +
-			"from before a change of time zone or dialect, and rows of releases that did not write the cron\n" +
-			"down, disagree with the schedule of today. With --from, every item of today is expected from that\n" +
-			"time on. If that finds too much, choose a later --from. The exit code is 5 if there are findings.\n\n" +
+			"item must have exactly one run or lie in exactly one gap.\n\n" +
+			"Without --from and --to an item is checked between its first and its last row; with them, up to\n" +
+			"these times, whether or not there are rows. A run has no row before it ends, so choose a --to at\n" +
+			"which no run was going on. Each row is compared with its own cron. Rows from before a change of\n" +
+			"time zone or dialect, and rows of releases that did not record the cron, disagree with the present\n" +
+			"schedule. With --from, every present item is expected from that time on. If that finds too much,\n" +
+			"choose a later --from. The exit code is 5 if there are findings.\n\n" +
 			"In a cluster each server has the rows of what it ran; name the histories of the others with\n" +
-			"--with, or ask a server with --address, which asks the others. What a server ran that does not\n" +
-			"answer counts as missing.",
+			"--with, or use --address for a server, which asks the others. Runs of a server that does not\n" +
+			"answer count as missing.",
 		RunE: func(c *cobra.Command, _ []string) error {
 			now, want := time.Now(), admin.CheckWanted{Job: name}
 			begin, end := int64(math.MinInt64), now.UnixMilli()
@@ -200,9 +201,8 @@ func historyCheck(h *historyVerb) *cobra.Command {
 	return c
 }
 
-// checkWindow is the time (from, to]; begin and end are true if the operator set
-// that end. The check ends by used when it has gone through the instants that are left
-// to it.
+// checkWindow is the time (from, to]; begin and end are true if the operator set that bound.
+// The check ends when used reports that its share of instants is exhausted.
 type checkWindow struct {
 	from, to   int64
 	begin, end bool
@@ -250,7 +250,7 @@ func (h *historyVerb) ask(ctx context.Context, verb func(context.Context, *admin
 	case err != nil || at.Address == "":
 		return false, err
 	case len(h.with) > 0:
-		return true, usage("--with and --address: name files or a server")
+		return true, usage("--with and --address: name either files or a server")
 	}
 	return true, untilSignal(ctx, func(ctx context.Context) error {
 		c, err := dial(at)
@@ -261,7 +261,7 @@ func (h *historyVerb) ask(ctx context.Context, verb func(context.Context, *admin
 	})
 }
 
-// parseMoment reads a time, or how long before now it was. Empty is 0.
+// parseMoment reads a time, or a duration before now. Empty is 0.
 func parseMoment(flag, s string, now time.Time) (int64, error) {
 	if s == "" {
 		return 0, nil
@@ -279,7 +279,7 @@ func parseMoment(flag, s string, now time.Time) (int64, error) {
 	return t.UnixMilli(), nil
 }
 
-// parseAge reads a duration that is not negative; it knows days, too.
+// parseAge reads a non-negative duration, which may be in days.
 func parseAge(s string) (time.Duration, error) {
 	if days, ok := strings.CutSuffix(s, "d"); ok {
 		n, err := strconv.ParseUint(days, 10, 16)

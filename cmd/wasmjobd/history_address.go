@@ -10,11 +10,11 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace/sqltrace"
 )
 
-// findAt is find in the history of a server elsewhere.
+// findAt is find for the history of another server.
 func (h *historyVerb) findAt(ctx context.Context, at config.Context, filter sqltrace.Filter, tz string, show func(*found) error) error {
 	switch {
 	case len(h.with) > 0:
-		return usage("--with and --address: name files or a server")
+		return usage("--with and --address: name either files or a server")
 	case filter.Limit > admin.MaxRuns && !filter.Logs:
 		return usage("--address: --limit is 1 to %d", admin.MaxRuns)
 	}
@@ -26,7 +26,7 @@ func (h *historyVerb) findAt(ctx context.Context, at config.Context, filter sqlt
 	if want.Run == "" && !filter.Logs {
 		want.Cause, want.Since, want.Until = filter.Cause, filter.Since, filter.Until
 	}
-	if filter.Logs && want.Run == "" { // a scheduled run is named by its instant
+	if filter.Logs && want.Run == "" { // a scheduled run is identified by its instant
 		want.Run = strconv.FormatInt(filter.Since, 10)
 	}
 	return untilSignal(ctx, func(ctx context.Context) error {

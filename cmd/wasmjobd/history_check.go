@@ -15,17 +15,18 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace/sqltrace"
 )
 
-// checkedAtMost bounds the instants that a server goes through for one check, to some
-// seconds of one core: those of a job that runs each second for 230 days.
+// checkedAtMost bounds the instants that a server compares in one check, to some seconds of one
+// core: those of a job that runs each second for 230 days.
 const checkedAtMost = 20_000_000
 
-// histories are what is checked: those that are read here, and the rows that other servers have.
+// histories are the histories to check: those that this program reads, and the rows of other
+// servers.
 type histories struct {
 	in     []*sqltrace.Reader
 	others admin.RowsElsewhere // nil: none
 }
 
-// rows are those of a job in a window.
+// rows returns the rows of a job in a window.
 func (h histories) rows(ctx context.Context, name string, w *checkWindow) iter.Seq2[trace.Row, error] {
 	var all []iter.Seq2[trace.Row, error]
 	for _, r := range h.in {
@@ -44,8 +45,8 @@ func (h histories) rows(ctx context.Context, name string, w *checkWindow) iter.S
 	})...)
 }
 
-// checkJobs holds histories against the schedules of a configuration, of one job or all.
-// It goes through at most so many instants of them together.
+// checkJobs compares histories with the schedules of a configuration, for one job or all. It
+// compares at most a number of instants in total.
 func checkJobs(ctx context.Context, in histories, f *config.File, want admin.CheckWanted, most int64) ([]admin.Checked, error) {
 	w := checkWindow{from: math.MinInt64, to: time.Now().UnixMilli(), begin: want.From != nil, end: want.To != nil, left: most}
 	if w.begin {
@@ -86,7 +87,7 @@ func checkJob(ctx context.Context, all histories, j job.Config, w *checkWindow) 
 		before.Cron = schedule
 		instants, err := instantsOf(ctx, before, w)
 		if err != nil {
-			return nil // of another dialect
+			return nil // it has another dialect
 		}
 		return instants
 	}
@@ -100,18 +101,18 @@ func checkJob(ctx context.Context, all histories, j job.Config, w *checkWindow) 
 		in.Open = func(int) int64 { return w.to }
 	}
 	report, err := trace.Check(in)
-	if ctx.Err() != nil { // instantsOf ended early then
+	if ctx.Err() != nil { // instantsOf ended early
 		err = context.Cause(ctx)
 	}
-	return report, err //nolint:wrapcheck // it says which check it ends
+	return report, err //nolint:wrapcheck // it names the job
 }
 
 func tooManyInstants(job string) error {
-	return &host.Error{Code: host.Invalid, Msg: fmt.Sprintf("the check has come to more than %d instants, at job %s; "+
-		"name one job, and say from when and to when it is to be checked", checkedAtMost, job)}
+	return &host.Error{Code: host.Invalid, Msg: fmt.Sprintf("the check exceeded %d instants, at job %s; "+
+		"name one job, and limit the time to check", checkedAtMost, job)}
 }
 
-// instantsOf is a job's schedule in the form that trace.Check wants.
+// instantsOf returns a job's schedule in the form of trace.Check.
 func instantsOf(ctx context.Context, j job.Config, w *checkWindow) (trace.Instants, error) {
 	if j.Cron == "" {
 		return func(int64, int64, func(int64) bool) {}, nil

@@ -10,27 +10,25 @@ import (
 	"github.com/wasmjob/wasmjob/host/operator"
 )
 
-// registryPatience is how long the registry is waited for where it only adds to what
-// histories have.
+// registryPatience bounds the wait for the registry where it only adds to what histories have.
 const registryPatience = 3 * time.Second
 
-// elsewhere describes rows and servers of a cluster that are in none of the given
-// histories.
+// elsewhere describes rows and servers of a cluster that are in none of the given histories.
 type elsewhere struct {
-	rows   []foundRow // that the registry has
+	rows   []foundRow // rows that only the registry has
 	others []otherServer
-	named  int  // how many of their histories are looked at; it is not known which
-	known  bool // the registry knows the requested job
+	named  int  // number of their histories that are read; it is not known which
+	known  bool // the registry has the requested job
 }
 
-// otherServer has a history of its own.
+// otherServer is a server with a history of its own.
 type otherServer struct {
 	Server string `json:"server"`
 	State  string `json:"state"`
 }
 
-// elsewhere asks the registry of the cluster; name is a job, or "" for all. Without
-// the registry the histories alone are shown.
+// elsewhere reads the registry of the cluster; name is a job, or "" for all. Without the
+// registry only the histories are shown.
 func (h *historyVerb) elsewhere(ctx context.Context, f *config.File, name string) elsewhere {
 	if f.Registry.Kind != config.ZooKeeper {
 		return elsewhere{}
@@ -46,23 +44,22 @@ func (h *historyVerb) elsewhere(ctx context.Context, f *config.File, name string
 	})
 	if err != nil {
 		text, _, _ := strings.Cut(err.Error(), "\n")
-		h.term.note("cannot ask the registry what other servers ran: %s", text)
+		h.term.note("cannot read in the registry what other servers ran: %s", text)
 		return elsewhere{}
 	}
 	e := elsewhere{known: name != "" && len(reports) > 0, named: len(h.with)}
 	for i := range rows {
 		e.rows = append(e.rows, foundRow{rows[i].Row, "registry", rows[i].By.IP()})
 	}
-	own, _, _ := serverIP(f) // without an address all are others
+	own, _, _ := serverIP(f) // without an address all servers are others
 	e.others = othersThan(own, reports)
-	if f.History.Address != "" || len(h.with) >= len(e.others) { // a server's history is that of all
+	if f.History.Address != "" || len(h.with) >= len(e.others) { // all servers share one history, or all were named
 		e.others = nil
 	}
 	return e
 }
 
-// othersThan returns the servers that jobs know, other than the one at an address,
-// and those at the same address.
+// othersThan returns the servers that jobs know, except the server at own.
 func othersThan(own string, reports []operator.JobReport) []otherServer {
 	var others []otherServer
 	for _, s := range operator.ServersOf(reports) {
@@ -98,7 +95,7 @@ func (e *elsewhere) names() string {
 	return strings.Join(names, ", ")
 }
 
-// report prints the servers whose histories are missing, behind what that means.
+// report prints the servers whose histories are missing, after what that means.
 func (e *elsewhere) report(term *terminal, what string) {
 	if len(e.others) == 0 {
 		return

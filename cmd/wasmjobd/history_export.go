@@ -16,8 +16,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace/sqltrace"
 )
 
-// exportPage is how many rows are in memory at once: with all their texts they are some
-// megabytes.
+// exportPage is the number of rows in memory at a time: with all their texts, some megabytes.
 const exportPage = 100
 
 func historyExport(h *historyVerb) *cobra.Command {
@@ -25,14 +24,14 @@ func historyExport(h *historyVerb) *cobra.Command {
 	var format string
 	c := &cobra.Command{
 		Use:   "export",
-		Short: "Write rows as CSV or JSON lines",
-		Long: "Write rows with all that they have, newest first. --format jsonl writes the objects of \"history\n" +
-			"list -o json\", one a line; --format csv writes the same below a line of names. Rows that are\n" +
-			"written to the history meanwhile shift nothing. What steers a terminal is escaped, in CSV as\n" +
-			"\"history show\" does. In CSV, ' stands before a text that begins with = + - @, a tab or an end of\n" +
-			"line, so that no spreadsheet takes what a guest says for a formula.\n\n" +
+		Short: "Export rows as CSV or JSON lines",
+		Long: "Write rows with all their fields, newest first. --format jsonl writes the objects of \"history\n" +
+			"list -o json\", one per line; --format csv writes the same below a line of names. Rows that are\n" +
+			"added to the history meanwhile shift nothing. Characters that control a terminal are escaped, in\n" +
+			"CSV as in \"history show\". In CSV, ' precedes a text that begins with = + - @, a tab or an end of\n" +
+			"line, so that no spreadsheet takes a guest's text for a formula.\n\n" +
 			"In a cluster each server has the rows of what it ran; name the histories of the others with\n" +
-			"--with, or a server that asks them with --address.",
+			"--with, or use --address for a server that asks them.",
 		Example: "  wasmjobd history export --format csv --since 30d >runs.csv",
 		RunE: func(c *cobra.Command, _ []string) error {
 			f, err := flags.read(c)
@@ -50,7 +49,7 @@ func historyExport(h *historyVerb) *cobra.Command {
 					return fmt.Errorf("write CSV: %w", err)
 				}
 				err := h.export(c.Context(), f, func(r listedRow) error { return w.Write(csvValues(&r)) })
-				w.Flush() // the terminal keeps what went wrong
+				w.Flush() // the terminal keeps the error
 				return err
 			}
 			return usage("--format %q: write csv or jsonl", format)
@@ -95,7 +94,7 @@ func (h *historyVerb) export(ctx context.Context, filter sqltrace.Filter, write 
 	})
 }
 
-// exportFrom calls write with each row of the history of a server.
+// exportFrom calls write with each row of a server's history.
 func exportFrom(ctx context.Context, term *terminal, c *admin.Client, filter sqltrace.Filter, write func(listedRow) error) error {
 	unread := map[string]bool{}
 	want := admin.RunsWanted{Job: filter.Job, Item: filter.Item, State: filter.State, Cause: filter.Cause, Since: filter.Since, Until: filter.Until, Limit: exportPage, Logs: true}
@@ -147,8 +146,8 @@ func csvValues(r *listedRow) []string {
 	return out
 }
 
-// noFormula is a text that a spreadsheet does not take for a formula: guests choose it. A
-// number is none.
+// noFormula returns a text that a spreadsheet does not take for a formula, since guests choose
+// the text. Numbers are returned unchanged.
 func noFormula(s string) string {
 	_, err := strconv.ParseInt(s, 10, 64)
 	if s == "" || err == nil || !strings.ContainsRune("=+-@\t\n", rune(s[0])) {

@@ -14,27 +14,27 @@ import (
 type foundRow struct {
 	trace.Row
 	in string // place of a history, or registry
-	by string // address of the server that the registry has it of
+	by string // for a row in the registry: address of the server that ran it
 }
 
-// foundPage is a part of what several histories have.
+// foundPage is a page of rows of several histories.
 type foundPage struct {
 	rows []foundRow
 	next string // cursor of the next page; empty on the last one
 }
 
-// found is a page of what the histories of a configuration and the registry have, and
-// in which zone its times are shown.
+// found is a page of rows of a configuration's histories and the registry, with the zone for
+// its times.
 type found struct {
 	foundPage
 	places    []string // of the histories
 	elsewhere elsewhere
-	unread    []string // servers that were to be asked, and did not answer
+	unread    []string // servers that did not answer
 	zone      *time.Location
 }
 
-// find looks for rows in the configuration's history, in those of --with, and in the
-// registry. A job that none of them knows is an error.
+// find looks for rows in the configuration's history, in those of --with, and in the registry.
+// A job that none of them knows is an error.
 func (h *historyVerb) find(ctx context.Context, filter sqltrace.Filter, tz string, show func(*found) error) error {
 	at, err := h.server.server(h.term.env, *h.files)
 	if err != nil {
@@ -65,8 +65,8 @@ func (h *historyVerb) find(ctx context.Context, filter sqltrace.Filter, tz strin
 	})
 }
 
-// findRows makes one page of those of several histories, of which places are the names,
-// and of rows that are in none.
+// findRows returns one page of the rows of several histories, which places name, and of rows
+// that are in none of them.
 func findRows(ctx context.Context, all []*sqltrace.Reader, places []string, also []foundRow, f sqltrace.Filter) (foundPage, error) {
 	var out foundPage
 	more := false

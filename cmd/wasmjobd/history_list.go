@@ -14,7 +14,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace/sqltrace"
 )
 
-// filterFlags choose rows.
+// filterFlags select rows.
 type filterFlags struct {
 	filter                     sqltrace.Filter
 	item                       int
@@ -26,11 +26,11 @@ func (f *filterFlags) add(c *cobra.Command) {
 	c.Flags().IntVar(&f.item, "item", 0, "only this item")
 	c.Flags().StringVar(&f.state, "state", "", "only this state: succeeded, failed, timed_out, cancelled, skipped, missed, …")
 	c.Flags().StringVar(&f.cause, "cause", "", "only this cause: schedule, misfire, failover, trigger, catch_up, retry, backfill, after")
-	c.Flags().StringVar(&f.since, "since", "", "only runs due then or later")
-	c.Flags().StringVar(&f.until, "until", "", "only runs due before")
+	c.Flags().StringVar(&f.since, "since", "", "only runs due at this time or later")
+	c.Flags().StringVar(&f.until, "until", "", "only runs due before this time")
 }
 
-// read checks the flags of a command that was typed.
+// read checks the flags of a command line.
 func (f *filterFlags) read(c *cobra.Command) (out sqltrace.Filter, err error) {
 	out = f.filter
 	if out.Since, err = parseMoment("since", f.since, time.Now()); err != nil {
@@ -53,14 +53,13 @@ func historyList(h *historyVerb) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "list",
 		Short: "Show runs, newest first",
-		Long: "Show runs, newest first. Times are RFC 3339 (2026-01-31T12:00:00Z) or how long ago\n" +
-			"(90m, 30d), and are those at which a run was due. All of a table are in one time zone,\n" +
-			"which its heading names: --tz, or that of --job, or the one that all jobs of the\n" +
-			"configuration have, or UTC.\n\n" +
-			"In a cluster each server has the rows of what it ran; name the histories of the others\n" +
-			"with --with. Of those that are not named there are the newest rows, as far as the registry\n" +
-			"still has them, without texts, and the servers are named.\n\n" +
-			"With --address a server is asked, which asks the others. Those that did not answer are named.",
+		Long: "Show runs, newest first. Times are RFC 3339 (2026-01-31T12:00:00Z) or how long ago (90m, 30d), and\n" +
+			"refer to when a run was due. All times of a table are in one time zone, which its heading names:\n" +
+			"--tz, or the zone of --job, or the zone that all jobs of the configuration have, or UTC.\n\n" +
+			"In a cluster each server has the rows of what it ran; name the histories of the others with\n" +
+			"--with. For servers that are not named, only the newest rows are shown, as far as the registry\n" +
+			"still has them, without texts, and the servers are listed.\n\n" +
+			"With --address a server is asked, which asks the others. Servers that did not answer are listed.",
 		RunE: func(c *cobra.Command, _ []string) error {
 			f, err := flags.read(c)
 			if err != nil {
@@ -74,16 +73,15 @@ func historyList(h *historyVerb) *cobra.Command {
 		},
 	}
 	flags.add(c)
-	c.Flags().IntVar(&limit, "limit", sqltrace.DefaultLimit, "how many rows")
-	c.Flags().StringVar(&cursor, "cursor", "", "go on where a page ended")
+	c.Flags().IntVar(&limit, "limit", sqltrace.DefaultLimit, "number of rows")
+	c.Flags().StringVar(&cursor, "cursor", "", "continue after a page")
 	h.withFlag(c)
 	h.server.add(c)
 	zoneFlag(c, &zone)
 	return c
 }
 
-// oneOf refuses a word that no row has: it would find nothing, and look as if
-// there was nothing.
+// oneOf refuses a word that no row has. It would find nothing, as if there was nothing.
 func oneOf[T ~string](flag string, word T, known []T) error {
 	if word == "" || slices.Contains(known, word) {
 		return nil
@@ -112,8 +110,8 @@ func (h *historyVerb) printList(ctx context.Context, filter sqltrace.Filter, tz 
 	})
 }
 
-// knownJob refuses a job that neither the configuration nor any row has: nothing
-// is found of it, and would look as if nothing had happened.
+// knownJob refuses a job that is neither in the configuration nor in any row. It would find
+// nothing, as if nothing had happened.
 func knownJob(ctx context.Context, all []*sqltrace.Reader, f *config.File, name string) error {
 	page, err := findRows(ctx, all, make([]string, len(all)), nil, sqltrace.Filter{Job: name, Limit: 1})
 	if err != nil || len(page.rows) > 0 {
@@ -123,5 +121,5 @@ func knownJob(ctx context.Context, all []*sqltrace.Reader, f *config.File, name 
 	if slices.Contains(names, name) {
 		return nil
 	}
-	return exitf(exitNotFound, "no row is of a job %q, and the configuration does not have it%s", name, andAsk(name, names))
+	return exitf(exitNotFound, "no row belongs to a job %q, and the configuration does not have it%s", name, andAsk(name, names))
 }

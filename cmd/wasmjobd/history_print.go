@@ -16,17 +16,17 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
-// The JSON of the verbs below history. Scripts read it: add fields, change none.
+// The JSON of the verbs below history. Scripts read it: add fields, but do not change any.
 
 type listed struct {
 	Version int         `json:"version"`
 	Rows    []listedRow `json:"rows"`
 	Next    string      `json:"next,omitempty"`
-	// InRegistry are rows that are in no history which was looked at.
+	// InRegistry are rows that are in none of the histories that were read.
 	InRegistry []listedRow `json:"registry_rows,omitempty"`
-	// Others are servers that have histories of their own; none if as many were named.
+	// Others are servers with histories of their own; empty if as many histories were named.
 	Others []otherServer `json:"other_servers,omitempty"`
-	// Unread are servers that were to be asked, and did not answer.
+	// Unread are servers that did not answer.
 	Unread []string `json:"unread,omitempty"`
 }
 
@@ -40,8 +40,8 @@ type listedRow struct {
 	Last      string      `json:"last,omitempty"` // of a gap
 	LastMs    int64       `json:"last_unix_ms,omitempty"`
 	Count     int64       `json:"count,omitempty"`
-	Schedule  string      `json:"schedule,omitempty"` // from which they come
-	Param     string      `json:"param,omitempty"`    // that the run got in place of the job's
+	Schedule  string      `json:"schedule,omitempty"` // of the instants
+	Param     string      `json:"param,omitempty"`    // that the run got instead of the job's
 	Cause     trace.Cause `json:"cause"`
 	State     trace.State `json:"state"`
 	Reason    string      `json:"reason,omitempty"`
@@ -56,12 +56,12 @@ type listedRow struct {
 	TookMs   int64   `json:"duration_ms,omitempty"`
 	Result   string  `json:"result,omitempty"`
 	Error    string  `json:"error,omitempty"`
-	Code     *int32  `json:"code,omitempty"` // absent where the entry did not return
+	Code     *int32  `json:"code,omitempty"` // absent if the entry did not return
 	Digest   string  `json:"digest,omitempty"`
 	Fence    int64   `json:"fence,omitempty"`
-	Log      *string `json:"log,omitempty"` // of "show"; absent where none is kept
-	// Registry is the address of the server whose row is only in the registry, in
-	// none of the histories that were read.
+	Log      *string `json:"log,omitempty"` // for "show" only; absent if no log was kept
+	// Registry is the address of the server whose row is only in the registry, in none of the
+	// histories that were read.
 	Registry string `json:"in_registry_for,omitempty"`
 
 	Fuel      int64           `json:"fuel,omitempty"`
@@ -124,7 +124,7 @@ func rowOf(r *foundRow) listedRow {
 	return x
 }
 
-// stamp is "" for the unknown time 0.
+// stamp returns "" for the unknown time 0.
 func stamp(ms int64, zone *time.Location) string {
 	if ms == 0 {
 		return ""
@@ -174,7 +174,7 @@ func serverOf(instance string) string {
 	return address
 }
 
-// saying is the text of a row in one short line.
+// saying returns the text of a row in one short line.
 func saying(r *foundRow, zone *time.Location) string {
 	var parts []string
 	if r.by != "" {
@@ -192,14 +192,14 @@ func saying(r *foundRow, zone *time.Location) string {
 }
 
 const (
-	// plainLimit is how many characters of a text a table shows.
+	// plainLimit is the number of characters of a text in a table.
 	plainLimit = 80
 	// sentenceLimit bounds a text on a line of its own.
 	sentenceLimit = 600
 )
 
-// plain bounds what guests and other members wrote, and takes out what could
-// steer a terminal.
+// plain shortens texts of guests and other members, and removes characters that could control a
+// terminal.
 func plain(s string) string { return plainUpTo(plainLimit, s) }
 
 func plainUpTo(limit int, s string) string {
@@ -220,7 +220,7 @@ func plainUpTo(limit int, s string) string {
 
 func orDash(s string) string { return cmp.Or(s, "-") }
 
-// printChecked returns how many findings there are.
+// printChecked returns the number of findings.
 func printChecked(term *terminal, all []admin.Checked) (int64, error) {
 	out := checked{Version: 1, Findings: []trace.Finding{}, Jobs: []checkedCount{}}
 	found := int64(0)

@@ -20,10 +20,10 @@ func historyPurge(h *historyVerb) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "purge",
 		Short: "Delete old rows",
-		Long: "Delete rows that are older than --older-than, and of each job all but the newest\n" +
-			"--per-job, and the oldest that do not fit --size. Without any of them, what [history]\n" +
-			"retention says. A server may go on running; that of --address has all servers purge their\n" +
-			"histories, or with --here only its own.",
+		Long: "Delete rows that are older than --older-than, all but the newest --per-job of each job, and the\n" +
+			"oldest that do not fit --size. Without any of these, the retention in [history] applies. The\n" +
+			"server may be running; with --address the server there makes all servers purge their histories or,\n" +
+			"with --here, only its own.",
 		RunE: func(c *cobra.Command, _ []string) error {
 			if keep.Dry == yes {
 				return usage("write --dry-run to count the rows, or --yes to delete them")
@@ -31,7 +31,7 @@ func historyPurge(h *historyVerb) *cobra.Command {
 			if age != "" {
 				var err error
 				if keep.Age, err = parseAge(age); err != nil || keep.Age == 0 {
-					return usage("--older-than %s: write how old, like 30d or 12h", age)
+					return usage("--older-than %s: write an age such as 30d or 12h", age)
 				}
 			}
 			if keep.PerJob < 0 || keep.PerJob == 0 && c.Flags().Changed("per-job") {
@@ -48,11 +48,11 @@ func historyPurge(h *historyVerb) *cobra.Command {
 	}
 	c.Flags().StringVar(&keep.Job, "job", "", "only this job")
 	c.Flags().StringVar(&age, "older-than", "", "delete rows older than this: 30d, 12h")
-	c.Flags().IntVar(&keep.PerJob, "per-job", 0, "keep so many rows of each job")
+	c.Flags().IntVar(&keep.PerJob, "per-job", 0, "keep this number of rows of each job")
 	c.Flags().StringVar(&size, "size", "", "keep the newest rows that fit into this size: 500MiB, 2GiB")
 	c.Flags().BoolVar(&keep.Dry, "dry-run", false, "count only")
 	c.Flags().BoolVar(&yes, "yes", false, "do delete")
-	c.Flags().BoolVar(&keep.Here, "here", false, "only the history of the server that is asked")
+	c.Flags().BoolVar(&keep.Here, "here", false, "only the history of the server at --address")
 	h.server.add(c)
 	return c
 }
@@ -87,13 +87,13 @@ func (h *historyVerb) doPurge(ctx context.Context, keep admin.Purge) error {
 	return nil
 }
 
-// purgeOwn is doPurge on the history of the configuration.
+// purgeOwn purges the configuration's own history.
 func (h *historyVerb) purgeOwn(ctx context.Context, keep admin.Purge) (rows int64, err error) {
 	f, err := h.load()
 	if err != nil {
 		return 0, err
 	}
-	if keep.Dry { // which does not write to the history
+	if keep.Dry { // does not write to the history
 		err = h.readAll(ctx, f, func(ctx context.Context, all []*sqltrace.Reader) error {
 			of, err := retentionOf(f, keep)
 			if err == nil {
@@ -103,7 +103,7 @@ func (h *historyVerb) purgeOwn(ctx context.Context, keep admin.Purge) (rows int6
 		})
 		return rows, err
 	}
-	if _, err := retentionOf(f, keep); err != nil { // before a history is opened
+	if _, err := retentionOf(f, keep); err != nil { // before opening a history
 		return 0, coded(err)
 	}
 	return rows, untilSignal(ctx, func(ctx context.Context) error {
@@ -132,14 +132,14 @@ func purgeRows(ctx context.Context, s *sqltrace.Store, f *config.File, p admin.P
 	return s.Purge(ctx, keep)
 }
 
-// retentionOf is what a purge asks for, or else what the configuration says.
+// retentionOf returns the retention that a purge asks for, or else the configuration's.
 func retentionOf(f *config.File, p admin.Purge) (sqltrace.Retention, error) {
 	keep := sqltrace.Retention{Age: p.Age, PerJob: p.PerJob, Bytes: p.Bytes}
 	if keep == (sqltrace.Retention{}) {
 		keep = retention(f.History)
 	}
 	if keep == (sqltrace.Retention{}) {
-		return keep, &host.Error{Code: host.Invalid, Msg: "nothing says what is old; write --older-than 30d, --per-job 1000 or --size 2GiB"}
+		return keep, &host.Error{Code: host.Invalid, Msg: "there is no retention; write --older-than 30d, --per-job 1000 or --size 2GiB"}
 	}
 	keep.Job, keep.Now = p.Job, time.Now()
 	return keep, nil

@@ -19,12 +19,12 @@ func historyShow(h *historyVerb) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "show JOB/ITEM/RUN",
 		Short: "Show a run with all its attempts: errors, results and logs",
-		Long: "Show a run with all its attempts: errors and results as far as they are kept, and the\n" +
-			"end of what the guest logged. A run is named as the log and --events name it, or with\n" +
-			"the time of \"history list\" in place of its id: JOB/ITEM/2026-01-31T12:00:00Z. Of an instant\n" +
-			"that was missed with others, their row is shown.\n\n" +
-			"Attempts that other servers made are in their histories: --with, or --address, which names a\n" +
-			"server that asks the others. Of those that the registry still has it is shown how they ended.",
+		Long: "Show a run with all its attempts: errors and results as far as they are kept, and the end of the\n" +
+			"guest's log. Name the run as the log and --events do, or with the time of \"history list\" instead\n" +
+			"of its id: JOB/ITEM/2026-01-31T12:00:00Z. For an instant that was missed with others, their common\n" +
+			"row is shown.\n\n" +
+			"Attempts on other servers are in their histories: use --with, or --address for a server that asks\n" +
+			"the others. For attempts that the registry still has, it is shown how they ended.",
 		Example: "  wasmjobd history show daily-report/0/2026-01-31T12:00:00Z --tz Europe/Berlin",
 		Args:    cobra.ExactArgs(1),
 		RunE:    func(c *cobra.Command, args []string) error { return h.printShow(c.Context(), args[0], zone) },
@@ -35,7 +35,7 @@ func historyShow(h *historyVerb) *cobra.Command {
 	return c
 }
 
-// errRun is how a run is to be named.
+// errRun says how to name a run.
 const errRun = "write job/item/run as the log has it, or job/item/time as \"history list\" shows it"
 
 // filterOf reads the name of a run.
@@ -56,7 +56,7 @@ func filterOf(text string) (sqltrace.Filter, error) {
 // shownRun is the JSON of the verb.
 type shownRun struct {
 	Version  int         `json:"version"`
-	Attempts []listedRow `json:"attempts"` // of one run after the other, the first attempt first
+	Attempts []listedRow `json:"attempts"` // by run, the first attempt first
 }
 
 func (h *historyVerb) printShow(ctx context.Context, text, tz string) error {
@@ -107,7 +107,7 @@ func (h *historyVerb) showRuns(all *found) error {
 	return nil
 }
 
-// noRun is the error of a run that is nowhere where was looked.
+// noRun is the error for a run that was not found.
 func noRun(text, name string, places []string, cluster *elsewhere) error {
 	hint := ""
 	if len(cluster.others) > 0 {
@@ -177,10 +177,10 @@ func printAttempt(term *terminal, r *foundRow, several bool, zone *time.Location
 	}
 }
 
-// oneLine keeps a text from looking like several lines.
+// oneLine makes a text a single line.
 func oneLine(s string) string { return strings.ReplaceAll(s, "\n", " ") }
 
-// block shows a text of several lines, moved in.
+// block shows a text of several lines, indented.
 func block(term *terminal, name, text string) {
 	if text = strings.TrimRight(text, "\n"); text == "" {
 		return

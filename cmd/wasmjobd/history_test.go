@@ -33,8 +33,8 @@ func TestHistoryScripts(t *testing.T) {
 	})
 }
 
-// addRows is the script command "rows DATABASE FILE": it writes the rows of the
-// file, each a JSON object with the fields of trace.Row, into a history.
+// addRows implements the script command "rows DATABASE FILE": it writes the rows in the file,
+// each a JSON object with the fields of trace.Row, into a history.
 func addRows(ctx context.Context, ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: rows database file")
@@ -49,7 +49,7 @@ func addRows(ctx context.Context, ts *testscript.TestScript, neg bool, args []st
 	}
 	s, err := sqltrace.Open(ctx, sqltrace.File(ts.MkAbs(args[0])))
 	ts.Check(err)
-	// Left open, as by a server that goes on running.
+	// Left open, as by a running server.
 	ts.Defer(func() { ts.Check(s.Close()) })
 	ts.Check(s.Write(ctx, rows))
 }
@@ -92,7 +92,7 @@ func TestPlainTextCannotSteerATerminal(t *testing.T) {
 	}
 }
 
-// A server does not go through all instants since 1970 for whoever may look.
+// A server does not compare all instants since 1970 for any caller.
 func TestHistoryCheckIsBounded(t *testing.T) {
 	t.Parallel()
 	from, to := int64(0), int64(1_000_000)
@@ -112,7 +112,7 @@ func TestHistoryCheckIsBounded(t *testing.T) {
 	}
 }
 
-// What other servers ran is accounted for as what this one ran.
+// Runs of other servers are accounted for like this server's.
 func TestHistoryCheckGoesByTheRowsOfOthers(t *testing.T) {
 	t.Parallel()
 	from, to := int64(0), int64(3000)
@@ -133,8 +133,8 @@ func TestHistoryCheckGoesByTheRowsOfOthers(t *testing.T) {
 	}
 }
 
-// The tables of a large history take long to be brought up to date. A signal ends that, and is no
-// fault of the history.
+// The tables of a large history take long to be brought up to date. A signal ends that, and is
+// no fault of the history.
 func TestASignalEndsTheUpdateOfAHistory(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "history.db")

@@ -12,8 +12,8 @@ func zoneFlag(c *cobra.Command, zone *string) {
 	c.Flags().StringVar(zone, "tz", "", "time `zone` for all times, such as Europe/Berlin")
 }
 
-// zoneOf returns the one time zone in which a verb shows all its times: the one of
-// --tz, else that of the job, else the one that all jobs have, else UTC.
+// zoneOf returns the one time zone in which a verb shows all its times: --tz, or the zone of
+// the job, or the zone that all jobs have, or UTC.
 func zoneOf(f *config.File, asked, job string) (*time.Location, error) {
 	if asked != "" {
 		zone, err := config.Location(asked)
@@ -33,7 +33,7 @@ func zoneOf(f *config.File, asked, job string) (*time.Location, error) {
 		}
 		common = zone
 	}
-	if common == nil || job != "" { // the configuration does not have that job
+	if common == nil || job != "" { // the configuration does not have the job
 		return time.UTC, nil
 	}
 	return common, nil

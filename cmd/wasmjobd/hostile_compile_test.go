@@ -14,12 +14,12 @@ import (
 
 // added is a function that a test adds to ok.wasm.
 type added struct {
-	typ  byte   // 0: takes and gives nothing; 2 and more: the types that come with it
-	code []byte // without the variables before it and the end behind it
+	typ  byte   // 0: no parameters and results; 2 and more: the types that are added with it
+	code []byte // without the local variables before it and the end after it
 }
 
-// grown is ok.wasm with more types and functions, which nobody calls. serial makes
-// modules different.
+// grown returns ok.wasm with more types and functions, which are never called. serial makes
+// modules differ.
 func grown(ok []byte, serial int, types [][]byte, functions ...added) []byte {
 	section := func(id byte, body []byte) []byte {
 		return append(binary.AppendUvarint([]byte{id}, uint64(len(body))), body...)
@@ -38,13 +38,13 @@ func grown(ok []byte, serial int, types [][]byte, functions ...added) []byte {
 		section(0, fmt.Appendf([]byte{6}, "serial%d", serial)))
 }
 
-// compileBombs are modules of a few kilobytes or megabytes that take a compiler
-// far more, by name.
+// compileBombs are modules of a few kilobytes or megabytes that take a compiler far more memory
+// or time, by name.
 var compileBombs = map[string]func(ok []byte, serial int) []byte{
 	// Calls that pass a hundred values each become 1,400 times as much machine code.
 	"calls":      func(ok []byte, serial int) []byte { return passing(ok, serial, 1) },
 	"more-calls": func(ok []byte, serial int) []byte { return passing(ok, serial, 75) },
-	// i8x16.popcnt takes 3.3 KB of memory to be compiled.
+	// Each i8x16.popcnt takes 3.3 KB of memory to be compiled.
 	"vectors": func(ok []byte, serial int) []byte {
 		code := slices.Concat([]byte{0xfd, 0x0c}, make([]byte, 16), bytes.Repeat([]byte{0xfd, 0x62}, 1_300_000), []byte{0x1a})
 		return grown(ok, serial, nil, added{0, code})
@@ -52,8 +52,8 @@ var compileBombs = map[string]func(ok []byte, serial int) []byte{
 	"jumps": func(ok []byte, _ int) []byte { return jumpTables(ok) },
 }
 
-// passing has functions with 9,990 calls of one that takes and gives a hundred
-// values.
+// passing returns a module with functions that make 9,990 calls of a function with a hundred
+// parameters and results.
 func passing(ok []byte, serial, functions int) []byte {
 	hundred := append([]byte{100}, bytes.Repeat([]byte{0x7f}, 100)...)
 	var passes, calls []byte
@@ -66,26 +66,27 @@ func passing(ok []byte, serial, functions int) []byte {
 		append([]added{{2, passes}}, slices.Repeat([]added{{0, calls}}, functions)...)...)
 }
 
-// jumpTables has a hundred functions that jump to one of as many places as may be.
+// jumpTables returns a module with a hundred functions that jump to one of as many places as
+// allowed.
 func jumpTables(ok []byte) []byte {
 	targets := 49_000
 	code := slices.Concat([]byte{0x02, 0x40, 0x41, 0, 0x0e}, binary.AppendUvarint(nil, uint64(targets)), make([]byte, targets+1), []byte{0x0b})
 	return grown(ok, 0, nil, slices.Repeat([]added{{0, code}}, 100)...)
 }
 
-// slowToCompile takes some seconds.
+// slowToCompile returns a module that takes some seconds to compile.
 func slowToCompile(ok []byte) []byte {
 	code := slices.Concat([]byte{0x3f, 0}, bytes.Repeat([]byte{0x3f, 0, 0x6a}, 20_000), []byte{0x1a})
 	return grown(ok, 0, nil, slices.Repeat([]added{{0, code}}, 80)...)
 }
 
-// firstFire is how long a job may wait for its first fire after the server began,
-// whatever is compiled at that time. Where nobody hinders it, it takes two seconds.
+// firstFire is how long a job may wait for its first fire after the server's start, whatever is
+// being compiled. Without other jobs it takes two seconds.
 const firstFire = 10 * time.Second
 
-// TestHostileCompile starts a server in a memory group of a small machine with
-// four of each compile bomb, all ahead by name of a job that is due each second.
-func TestHostileCompile(t *testing.T) { //nolint:paralleltest // what runs beside it has its memory and its time
+// TestHostileCompile starts a server in a memory group of a small machine with four of each
+// compile bomb, whose names sort before a job that is due each second.
+func TestHostileCompile(t *testing.T) { //nolint:paralleltest // a concurrent test would use its memory and its time
 	inGroups(t, compileInGroup)
 }
 
@@ -147,7 +148,7 @@ func compileInGroup(t *testing.T, g group) {
 	t.Logf("at most %d MiB were used; %v", g.peak(t)>>20, states)
 }
 
-// eachSecond is a job that is due each second, with a module of its name.
+// eachSecond returns a job that is due each second, with a module of its name.
 func eachSecond(name string) string {
 	return fmt.Sprintf("[modules.%[1]s]\nsource = \"file:%[1]s.wasm\"\n[jobs.%[1]s]\nmodule = %[1]q\ncron = \"* * * * * ?\"\n", name)
 }

@@ -24,17 +24,17 @@ var groups = flag.String("groups", "one", "memory groups in which the hostile mo
 // groupSizes are the limits of the groups, in MiB.
 var groupSizes = []int{256, 512, 768, 1024}
 
-// memoryCase is a module that takes memory, as eight jobs that run at once.
+// memoryCase is a module that takes memory, run by eight jobs at once.
 type memoryCase struct {
-	name   string // of the jobs, with a number
+	name   string // of the jobs, which append a number
 	module string // a file of testdata/hostile or of the conformance kit
 	change func(wasm []byte) []byte
-	limits string // more of them
-	job    string // more of the table of a job
+	limits string // further limits
+	job    string // further keys of the job's table
 	state  string // how the runs end; "|" between states
 }
 
-// memoryCases are what the server has to live through. url has an answer without end.
+// memoryCases returns the cases that the server must survive. url gives an endless answer.
 func memoryCases(url string) []memoryCase {
 	return []memoryCase{
 		{name: "memory", module: "memory-hoard", state: "timed_out"},
@@ -51,17 +51,17 @@ func memoryCases(url string) []memoryCase {
 
 const (
 	together   = 8 // jobs of a case
-	caseFires  = 2 // of each
+	caseFires  = 2 // of each job
 	caseSpaced = 2 // seconds between two cases
 )
 
-// TestHostileMemory serves in a memory group of a small machine: eight jobs of
-// each case at a time, beside a job that is due each second.
-func TestHostileMemory(t *testing.T) { //nolint:paralleltest // what runs beside it has its memory and its time
+// TestHostileMemory runs a server in a memory group of a small machine: eight jobs of each case
+// at a time, beside a job that is due each second.
+func TestHostileMemory(t *testing.T) { //nolint:paralleltest // a concurrent test would use its memory and its time
 	inGroups(t, serveInGroup)
 }
 
-// inGroups runs a test in memory groups of the sizes that were asked for.
+// inGroups runs a test in memory groups of the requested sizes.
 func inGroups(t *testing.T, test func(*testing.T, group)) {
 	t.Helper()
 	if !*hostile {
@@ -76,7 +76,7 @@ func inGroups(t *testing.T, test func(*testing.T, group)) {
 	}
 }
 
-// drawn is a place in groupSizes that follows from the commit.
+// drawn returns an index of groupSizes that depends on the commit.
 func drawn(t *testing.T) int {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "git", "rev-parse", "HEAD").Output()
@@ -141,8 +141,8 @@ func serveInGroup(t *testing.T, g group) {
 	t.Logf("the neighbour ended at most %s late; at most %d MiB were used; %v", late, g.peak(t)>>20, states)
 }
 
-// fireInGroup serves until each job has ended twice, and tells how late the
-// neighbour ended at most.
+// fireInGroup runs a server until each job has ended twice, and returns how late the neighbour
+// ended at most.
 func fireInGroup(t *testing.T, g group, dir string, cases []memoryCase) (late time.Duration) {
 	t.Helper()
 	d := startServeBy(t, dir, g.enter())
@@ -167,8 +167,8 @@ func fireInGroup(t *testing.T, g group, dir string, cases []memoryCase) (late ti
 	return late
 }
 
-// roundOf is how many seconds lie between two fires of a case: each has its own
-// seconds in a round that fits into a minute.
+// roundOf returns the number of seconds between two fires of a case: each has its own seconds
+// in a round that fits into a minute.
 func roundOf(cases []memoryCase) int64 {
 	round := int64(caseSpaced * len(cases))
 	for 60%round != 0 {
@@ -177,7 +177,7 @@ func roundOf(cases []memoryCase) int64 {
 	return round
 }
 
-// caseDue is the case that fired last at an instant.
+// caseDue returns the case that fired last at an instant.
 func caseDue(cases []memoryCase, unixMS int64) string {
 	k := unixMS / 1000 % roundOf(cases) / caseSpaced
 	if k >= int64(len(cases)) {
@@ -232,14 +232,14 @@ func rowsByJob(t *testing.T, dir string) map[string][]hostileRow {
 	return rows
 }
 
-// group is a control group with a limit of memory.
+// group is a control group with a memory limit.
 type group struct {
 	dir          string
-	most         string // file with the most that was used at a time
-	events, word string // file and key of how often the system ended a process
+	most         string // file with the peak usage
+	events, word string // file and key of how often the system killed a process
 }
 
-// newGroup makes a group of so many MiB, of version 1 or 2.
+// newGroup creates a group with a limit in MiB, in version 1 or 2 of control groups.
 func newGroup(t *testing.T, size int) group {
 	t.Helper()
 	g := group{most: "memory.max_usage_in_bytes", events: "memory.oom_control", word: "oom_kill "}
@@ -248,7 +248,7 @@ func newGroup(t *testing.T, size int) group {
 		above, limit = "/sys/fs/cgroup", "memory.max"
 		g = group{most: "memory.peak", events: "memory.events", word: "oom_kill "}
 	}
-	dir, err := os.MkdirTemp(above, "wasmjobd-hostile-") //nolint:usetesting // a group is a directory there
+	dir, err := os.MkdirTemp(above, "wasmjobd-hostile-") //nolint:usetesting // a control group must be a directory there
 	if err != nil {
 		t.Skip("left out: no memory group can be made, which takes root: ", err)
 	}
@@ -264,7 +264,7 @@ func newGroup(t *testing.T, size int) group {
 	return g
 }
 
-// enter is a command that runs another one in the group.
+// enter returns a command that runs another command in the group.
 func (g group) enter() []string {
 	return []string{"sh", "-c", `echo $$ > "$0/cgroup.procs" && exec "$@"`, g.dir}
 }
@@ -284,7 +284,7 @@ func (g group) kills(t *testing.T) int64 {
 	return n
 }
 
-// peak is for people; 0: the system does not tell.
+// peak returns the peak usage, for people; 0 if the system does not report it.
 func (g group) peak(t *testing.T) int64 {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(g.dir, g.most))

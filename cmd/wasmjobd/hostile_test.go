@@ -20,34 +20,34 @@ import (
 
 var hostile = flag.Bool("hostile", false, "run the hostile modules")
 
-// hostileCase is a module that means harm, or is broken, as a job of its own.
+// hostileCase is a malicious or broken module as a job of its own.
 type hostileCase struct {
 	name   string
 	module string // a file of testdata/hostile or of the conformance kit; default: name
 	change func(wasm []byte) []byte
-	job    string // more of its table
-	// state and reason are how its runs must end; "|" between states if the
-	// load of the machine decides.
+	job    string // further keys of its table
+	// state and reason are how its runs must end; "|" between states if the load of the machine
+	// decides.
 	state, reason string
 	items         int    // of the job; default: 1
-	omit          string // why it cannot be tried here
+	omit          string // why it cannot be tested here
 }
 
-// runs is how many there are of two fires.
+// runs returns the number of runs in two fires.
 func (c hostileCase) runs() int { return 2 * max(c.items, 1) }
 
 const secretValue = "hunter2-hunter2-hunter2"
 
 const (
-	// neighbourLate is how late the neighbour may be because of a guest: the
-	// claim, which a busy machine can spoil by itself, so it is told.
+	// neighbourLate is how late the neighbour may be because of a guest. A busy machine can
+	// exceed it by itself, so an excess is only reported.
 	neighbourLate = 50 * time.Millisecond
-	// neighbourStuck is what no load explains.
+	// neighbourStuck is a delay that no load explains.
 	neighbourStuck = time.Second
 )
 
-// TestHostile runs every hostile module twice in one server with default
-// settings, one after the other, beside a job that is due each second.
+// TestHostile runs every hostile module twice in one server with default settings, one after
+// the other, beside a job that is due each second.
 func TestHostile(t *testing.T) {
 	if !*hostile {
 		return // it measures real time: make hostile
@@ -59,7 +59,7 @@ func TestHostile(t *testing.T) {
 	late := map[string]time.Duration{}
 
 	rows := fireAll(t, dir, cases, late)
-	// Once more from the cache, every file of which is damaged.
+	// Once more with the cache, every file of which is damaged.
 	damaged := damageCache(t, filepath.Join(dir, "data", "cache"))
 	again := fireAll(t, dir, cases[:1], map[string]time.Duration{})
 
@@ -76,7 +76,7 @@ func TestHostile(t *testing.T) {
 			continue
 		}
 		for _, r := range mine {
-			slow := r.State == "timed_out" && c.state != r.State // before there was another reason
+			slow := r.State == "timed_out" && c.state != r.State // stopped before it could fail otherwise
 			if !slices.Contains(strings.Split(c.state, "|"), r.State) || !slow && !strings.Contains(r.Error+r.Result, c.reason) {
 				t.Errorf("%s is %s (%q, %q), wanted %s for %q", c.name, r.State, r.Error, r.Result, c.state, c.reason)
 			}
@@ -196,21 +196,20 @@ func hostileCases(t *testing.T, dir string) []hostileCase {
 			return append(b[:8:8], 3, 6, 0xff, 0xff, 0xff, 0xff, 0x0f, 0)
 		}},
 		{name: "huge-memory", module: "ok", state: "failed", change: func(b []byte) []byte {
-			// The memory section of ok.wasm is 5, 3, 1, 0, 1: it asks for 65,536 pages now.
+			// The memory section of ok.wasm is 5, 3, 1, 0, 1: make it require 65,536 pages.
 			k := strings.Index(string(b), "\x05\x03\x01\x00\x01")
 			return slices.Concat(b[:k], []byte{5, 5, 1, 0, 0x80, 0x80, 4}, b[k+5:])
 		}},
 	}
 	cases = append(cases, hostileCase{name: "jump-tables", module: "ok", state: "failed", reason: "too long to compile", change: jumpTables})
-	// Each item hands another function a range beyond the memory.
+	// Each item passes a range beyond the memory to another function.
 	return append(cases, hostileCase{
 		name: "pointers", module: "outside", state: "failed", reason: "memory", items: 21,
 		job: "shards = 21\nallow = { random = true, state = true, secrets = [\"token\"], http = [\"https://example.org/\"] }",
 	})
 }
 
-// loopbackName finds a name of this machine that leads to loopback and does
-// not say so.
+// loopbackName finds a name of this machine that resolves to loopback without saying so.
 func loopbackName(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile("/etc/hosts")
@@ -260,7 +259,7 @@ func writeHostile(t *testing.T, dir string, cases []hostileCase) {
 	}
 }
 
-// grantedURLs are all that jobs ask for, quoted: the server grants it.
+// grantedURLs returns all URLs that jobs ask for, quoted: the server grants them.
 func grantedURLs(cases []hostileCase) []string {
 	all := []string{`"https://*"`}
 	for _, c := range cases {
@@ -298,8 +297,8 @@ type hostileRow struct {
 	End    int64  `json:"end_unix_ms"`
 }
 
-// fireAll serves until every case has ended twice and gives the rows by job;
-// late is, by case, how late the neighbour was at most while that ran.
+// fireAll runs a server until every case has ended twice, and returns the rows by job. late
+// receives, by case, how late the neighbour was at most while the case ran.
 func fireAll(t *testing.T, dir string, cases []hostileCase, late map[string]time.Duration) map[string][]hostileRow {
 	t.Helper()
 	d := startServe(t, dir)
@@ -309,7 +308,7 @@ func fireAll(t *testing.T, dir string, cases []hostileCase, late map[string]time
 			waiting[c.name] = c.runs()
 		}
 	}
-	due := map[int64][]string{} // by second, the cases of that fire
+	due := map[int64][]string{} // by second, the cases that fire then
 	behind := map[int64]time.Duration{}
 	d.until(t, func(e eventLine) bool {
 		switch {

@@ -12,8 +12,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// TestInsideScripts type what a person types beside a server whose registry is
-// inside it.
+// TestInsideScripts run the commands of a user beside a server with the registry inside.
 func TestInsideScripts(t *testing.T) {
 	t.Parallel()
 	wat, err := filepath.Abs("../../abi/conformance/wat")
@@ -44,7 +43,7 @@ func TestInsideScripts(t *testing.T) {
 	})
 }
 
-// goCaches lets a script build a guest with the caches of this machine, and without a network.
+// goCaches lets a script build a guest with the caches of this machine, without a network.
 func goCaches(e *testscript.Env) {
 	e.Setenv("GOPROXY", "off")
 	e.Setenv("GOFLAGS", "-mod=mod")
@@ -53,7 +52,7 @@ func goCaches(e *testscript.Env) {
 	}
 }
 
-// hook starts a webhook that adds what it gets to the script's file hook, and returns
+// hook starts a webhook that appends what it receives to the script's file hook, and returns
 // its address.
 func hook(e *testscript.Env) string {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -16,19 +16,18 @@ import (
 	"github.com/wasmjob/wasmjob/host/operator"
 )
 
-// maxModuleFile bounds how much of a file is read before it is checked; the sandbox
-// has a lower bound of its own.
+// maxModuleFile bounds how much of a file is read before it is checked; the sandbox has a lower
+// bound of its own.
 const maxModuleFile = 256 << 20
 
 func inspectCommand(term *terminal) *cobra.Command {
 	var keys []string
 	c := &cobra.Command{
 		Use:   "inspect MODULE.wasm",
-		Short: "Show what a module is, wants and weighs, without running it",
-		Long: "Inspect analyses a module: the kinds of job that it can be, its exports, what it imports and\n" +
-			"which grants those imports can make use of, its memory, its digest, and the signature that\n" +
-			"MODULE.wasm.minisig has. Exit code 3 means that this host would not run it, or that it is not signed\n" +
-			"by a key that --key names.",
+		Short: "Show a module's kinds, needs and size, without running it",
+		Long: "Inspect analyses a module: the kinds of job that it can be, its exports, its imports and the\n" +
+			"grants that these can use, its memory, its digest, and the signature in MODULE.wasm.minisig. Exit\n" +
+			"code 3 means that this host would not run it, or that no key of --key has signed it.",
 		Example: "  wasmjobd inspect job.wasm\n  wasmjobd inspect job.wasm --key RW… -o json",
 		Args:    oneModule,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -39,7 +38,7 @@ func inspectCommand(term *terminal) *cobra.Command {
 			return inspect(term, args[0], wasm, host.Signing{Keys: keys, Signature: sign})
 		},
 	}
-	c.Flags().StringSliceVar(&keys, "key", nil, "a public `key` of minisign that may have signed it")
+	c.Flags().StringSliceVar(&keys, "key", nil, "public minisign `key` that may have signed it")
 	return c
 }
 
@@ -50,7 +49,7 @@ func oneModule(c *cobra.Command, args []string) error {
 	return nil
 }
 
-// readModule reads a module from a file, or from standard input if it is "-".
+// readModule reads a module from a file, or from standard input if the path is "-".
 func readModule(term *terminal, path string) ([]byte, error) {
 	in := term.in
 	if path != "-" {
@@ -61,9 +60,9 @@ func readModule(term *terminal, path string) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		defer f.Close() //nolint:errcheck // only read
+		defer f.Close() //nolint:errcheck // it was only read from
 		if info, err := f.Stat(); err == nil && info.IsDir() {
-			return nil, exitf(exitInvalid, "%s is a directory; give the .wasm file that the compiler wrote", path)
+			return nil, exitf(exitInvalid, "%s is a directory; name the .wasm file that the compiler wrote", path)
 		}
 		in = f
 	}
@@ -74,7 +73,7 @@ func readModule(term *terminal, path string) ([]byte, error) {
 	return wasm, nil
 }
 
-// inspected is the JSON of inspect. Scripts read it: add fields, change none.
+// inspected is the JSON of inspect. Scripts read it: add fields, but do not change any.
 type inspected struct {
 	guest.Checked
 	Signature operator.ModuleSignature `json:"signature"`
@@ -104,7 +103,7 @@ func inspect(term *terminal, path string, wasm []byte, s host.Signing) error {
 	return coded(unsigned)
 }
 
-// refusalOf is the error for a module that this host would not run.
+// refusalOf returns the error for a module that this host would not run.
 func refusalOf(path string, c guest.Checked) error {
 	if c.Runs {
 		return nil

@@ -14,32 +14,32 @@ import (
 	"github.com/wasmjob/wasmjob/host/operator"
 )
 
-// jobCommand holds the verbs that look after jobs.
+// jobCommand has the verbs about jobs.
 func jobCommand(term *terminal) *cobra.Command {
 	c := &cobra.Command{
-		Use: "job", Short: "Look after jobs: list, show, trigger, pause, disable, …",
-		Long: "These verbs talk to the registry of the configuration, on which the servers meet, and\n" +
-			"join nothing: they work from any machine that reaches it. They return when what was\n" +
-			"asked for is written; the servers act on it at once. The embedded registry is inside its\n" +
-			"server: while that runs, the verbs ask it through a socket in its data_dir, as the same\n" +
-			"user on the same machine; while it does not, they read and write its files.",
+		Use: "job", Short: "Manage jobs: list, show, trigger, pause, disable, …",
+		Long: "These verbs use the registry of the configuration, through which the servers coordinate, and join\n" +
+			"no job: they work on any machine that can reach it. They return when the request is written; the\n" +
+			"servers act on it at once. An embedded registry is inside its server: while that runs, the verbs\n" +
+			"ask it through a socket in its data_dir, as the same user on the same machine; otherwise they read\n" +
+			"and write its files.",
 	}
 	return operatorNoun(term, c,
 		listVerb("Show all jobs of the namespace",
-			"For each job: its state, items, servers, leader and findings, how its last run went, and failures\n"+
-				"of an item in a row. A job is unreadable, down (no server runs it), paused, disabled (every server\n"+
-				"is), running, resharding or idle.",
+			"For each job: its state, items, servers, leader and findings, how its last run went, and how often\n"+
+				"an item has failed in a row. A job is unreadable, down (no server runs it), paused, disabled (on\n"+
+				"every server), running, resharding or idle.",
 			cluster.Jobs, jobsOf, printJobs),
 		jobShow, jobExplain, jobCreate, jobRun, jobTrigger, jobRetry, jobCancel,
 		jobPause,
 		jobVerb("resume", "End a pause", "resumed", func(op cluster, ctx context.Context, name string) error { return resume(ctx, op, name) }),
-		jobSwitch("enable", "enabled", "Enable what was disabled", false),
+		jobSwitch("enable", "enabled", "Enable a job, one of its items or servers", false),
 		jobSwitch("disable", "disabled", "Disable a job, one of its items or servers", true),
-		jobVerb("reshard", "Assign the items of a job again, once no item that would move is running", "asked to assign its items again", cluster.Reshard),
+		jobVerb("reshard", "Assign the items of a job anew, once no item that would move is running", "asked to assign its items again", cluster.Reshard),
 		jobShutdown, jobRemove, jobMigrate, jobDump)
 }
 
-// listVerb is a verb that shows all there are of something in the namespace.
+// listVerb returns a verb that shows everything of one kind in the namespace.
 func listVerb[T, R any](short, long string, read func(cluster, context.Context) ([]T, error), asJSON func([]T) R, show func(*terminal, []T) error) func(*operatorVerb) *cobra.Command {
 	return func(o *operatorVerb) *cobra.Command {
 		return &cobra.Command{
@@ -65,9 +65,10 @@ func listVerb[T, R any](short, long string, read func(cluster, context.Context) 
 
 func jobShow(o *operatorVerb) *cobra.Command {
 	return &cobra.Command{
-		Use: "show JOB", Short: "Show one job: its servers, its items, and what is wrong", Args: cobra.ExactArgs(1),
-		Long: "Show who owns and runs each item, since when, the newest instant that is accounted for, and what is\n" +
-			"wrong. An item is running, pending (it waits for a server after a death), disabled, unassigned or idle.",
+		Use: "show JOB", Short: "Show one job: its servers, its items, and its problems", Args: cobra.ExactArgs(1),
+		Long: "Show the owner of each item, where and since when it runs, its newest instant that is accounted\n" +
+			"for, and problems. An item is running, pending (it waits for a server after a death), disabled,\n" +
+			"unassigned or idle.",
 		RunE: func(c *cobra.Command, args []string) error {
 			return o.ask(c.Context(), func(ctx context.Context, f *config.File, op cluster) error {
 				r, err := op.Job(ctx, args[0])
@@ -83,7 +84,7 @@ func jobShow(o *operatorVerb) *cobra.Command {
 	}
 }
 
-// jobVerb is a verb that writes the same wish for each of the given jobs.
+// jobVerb returns a verb that writes the same request for each of the given jobs.
 func jobVerb(name, short, asked string, do func(cluster, context.Context, string) error) func(*operatorVerb) *cobra.Command {
 	return func(o *operatorVerb) *cobra.Command {
 		return &cobra.Command{
@@ -95,10 +96,10 @@ func jobVerb(name, short, asked string, do func(cluster, context.Context, string
 	}
 }
 
-// resume ends a pause, or what is left of one that is over, and says if there was none.
+// resume ends a pause, or what is left of a pause that is over, and says if there was none.
 func resume(ctx context.Context, op cluster, name string) error {
 	before, unread := op.Job(ctx, name)
-	err := op.Resume(ctx, name) // in any case: the report may be old
+	err := op.Resume(ctx, name) // always, since the report may be outdated
 	if err == nil && unread == nil && !before.Paused {
 		return asBefore("it was not paused")
 	}
@@ -115,7 +116,7 @@ func (o *operatorVerb) jobSwitch(name, done, short string, disabled bool) *cobra
 	c := &cobra.Command{
 		Use: name + " JOB...", Short: short, Args: cobra.MinimumNArgs(1),
 		Long: "A disabled item misses its instants. A disabled server owns no items of the job. Without --item\n" +
-			"and --server the verb is for every server that the job knows. An item or server stays disabled\n" +
+			"and --server the verb applies to every server that the job knows. An item or server stays disabled\n" +
 			"until job enable, also after restarts. A server that is drained stays as it is until server\n" +
 			"undrain.",
 	}
@@ -147,13 +148,13 @@ func jobShutdown(o *operatorVerb) *cobra.Command {
 	var all bool
 	c := &cobra.Command{
 		Use: "shutdown JOB...", Args: cobra.MinimumNArgs(1),
-		Short: "End a job on one server or on all, until they start again",
+		Short: "Stop a job on one server or on all, until they restart",
 		Long: "The job's running items are asked to stop, and the servers that --server, --instance or --all\n" +
-			"names leave the job; their other jobs go on. Nothing keeps them from running it again when they\n" +
-			"are restarted: see disable. A node of an instance that belongs to no server any more is cleared away.",
+			"names leave the job; their other jobs go on. They run it again after a restart: to prevent that,\n" +
+			"see disable. The node of an instance that no server holds any more is removed.",
 	}
-	c.Flags().StringVar(&server, "server", "", "the servers at this `address`")
-	c.Flags().StringVar(&instance, "instance", "", "the instance with this `id`")
+	c.Flags().StringVar(&server, "server", "", "servers at this `address`")
+	c.Flags().StringVar(&instance, "instance", "", "instance with this `id`")
 	c.Flags().BoolVar(&all, "all", false, "every server")
 	c.MarkFlagsMutuallyExclusive("server", "instance", "all")
 	c.MarkFlagsOneRequired("server", "instance", "all")
@@ -171,7 +172,7 @@ func jobShutdown(o *operatorVerb) *cobra.Command {
 
 func jobRemove(o *operatorVerb) *cobra.Command {
 	var yes, force bool
-	c := jobVerb("remove", "Take a job out of the registry, with what its guests keep", "removed", func(op cluster, ctx context.Context, name string) error {
+	c := jobVerb("remove", "Remove a job from the registry, including the state of its guests", "removed", func(op cluster, ctx context.Context, name string) error {
 		err := op.Remove(ctx, name, force)
 		if e, ok := errors.AsType[*host.Error](err); ok && e.Unless == operator.Force {
 			return fmt.Errorf("%w, or say --force", err)
@@ -179,18 +180,19 @@ func jobRemove(o *operatorVerb) *cobra.Command {
 		return err
 	})(o)
 	o.records = true
-	c.Long = "The job ends on every server. One whose own file defines it makes it again when it starts next,\n" +
-		"so it is refused as long as there is such a file: that of a server that runs, or the configuration\n" +
-		"that is read here; files of servers that are down cannot be checked. It is refused, too, if its\n" +
-		"configuration cannot be read, and while an item runs. Rows of its runs stay in the histories; where\n" +
-		"the registry is inside the server, what the job has missed while no server ran it gets its row\n" +
-		"first. What was cut off before it had removed all is finished by the next, or by job create."
-	c.Flags().BoolVar(&yes, "yes", false, "really: this cannot be taken back")
-	c.Flags().BoolVar(&force, "force", false, "also if a file brings it back, or its configuration cannot be read")
+	c.Long = "The job ends on every server. A server whose own file defines it creates it again at its next\n" +
+		"start, so the verb is refused while there is such a file: a running server's, or the configuration\n" +
+		"that is read here; files of servers that are down cannot be checked. It is also refused if the\n" +
+		"job's configuration cannot be read, and while an item runs. Rows of its runs stay in the\n" +
+		"histories. If the registry is inside the server, instants that the job missed while no server ran\n" +
+		"it get their row first. A removal that was interrupted is completed by the next one, or by job\n" +
+		"create."
+	c.Flags().BoolVar(&yes, "yes", false, "confirm: this cannot be undone")
+	c.Flags().BoolVar(&force, "force", false, "even if a file defines it, or its configuration cannot be read")
 	remove := c.RunE
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if !yes {
-			return usage("a removed job is gone, with the state of its guests; add --yes if you want that")
+			return usage("this removes the job and the state of its guests; add --yes to confirm")
 		}
 		return remove(c, args)
 	}
@@ -199,10 +201,10 @@ func jobRemove(o *operatorVerb) *cobra.Command {
 
 func jobDump(o *operatorVerb) *cobra.Command {
 	return &cobra.Command{
-		Use: "dump JOB", Short: "Print the nodes of a job, to be shown to others", Args: cobra.ExactArgs(1),
-		Long: "One line is one node: its path, \" | \" and its value. Addresses are replaced by ip1, ip2 and\n" +
-			"so on, and values of config, args and allow.env, commands and paths of files by ***; parameters\n" +
-			"are shown. The state of guests is left out. The monitor_port of a job prints the same.",
+		Use: "dump JOB", Short: "Print the nodes of a job in a form that can be shared", Args: cobra.ExactArgs(1),
+		Long: "Each line is one node: its path, \" | \" and its value. Addresses are replaced by ip1, ip2 and so\n" +
+			"on; values of config, args and allow.env, commands and paths of files by ***. Parameters are\n" +
+			"shown. The state of guests is left out. The monitor_port of a job prints the same.",
 		RunE: func(c *cobra.Command, args []string) error {
 			return o.ask(c.Context(), func(ctx context.Context, _ *config.File, op cluster) error {
 				return withNearest(ctx, op, args[0], op.Dump(ctx, args[0], o.term.out))
@@ -211,7 +213,7 @@ func jobDump(o *operatorVerb) *cobra.Command {
 	}
 }
 
-// noJobs says that a list is empty.
+// noJobs prints that a list is empty.
 func (o *operatorVerb) noJobs(f *config.File) {
 	within := "the namespace of the server"
 	if f.Registry.Namespace != "" {

@@ -23,7 +23,7 @@ import (
 	"github.com/wasmjob/wasmjob/internal/oci"
 )
 
-// createFlags say what a new job is.
+// createFlags describe a new job.
 type createFlags struct {
 	from, module, cron string
 	shards             int
@@ -33,22 +33,22 @@ type createFlags struct {
 func jobCreate(o *operatorVerb) *cobra.Command {
 	var flags createFlags
 	c := &cobra.Command{
-		Use: "create JOB", Short: "Put a job into the registry that no file has", Args: cobra.ExactArgs(1),
-		Long: "Servers that find jobs in the registry run the new one as soon as they have its module: on\n" +
-			"ZooKeeper all servers, else the one with the registry inside. Bring the module to the servers\n" +
-			"before, with module push; also that of an artifact, oci://…, of which only the digest of its bytes\n" +
+		Use: "create JOB", Short: "Create a job in the registry, without a file", Args: cobra.ExactArgs(1),
+		Long: "Servers that find jobs in the registry run the new job as soon as they have its module: on\n" +
+			"ZooKeeper all servers, otherwise the one with the registry inside. Bring the module to the servers\n" +
+			"first, with module push. This includes an artifact, oci://…, of which only the digest of its bytes\n" +
 			"goes into the registry. The server that is asked warns if no server has the module.\n\n" +
-			"The job is the one of that name in a configuration, --from FILE, of which other jobs and tables\n" +
-			"are ignored, or it is made from the flags. [host.allow] of each server limits what the job may do:\n" +
-			"only servers that grant all that it asks for run it. A job that the registry has already is\n" +
-			"refused. To change it, use apply, or the file of a server, which counts from then on.",
+			"The job is the one with that name in a configuration, --from FILE, whose other jobs and tables are\n" +
+			"ignored, or it is described by the flags. The [host.allow] of each server limits what the job may\n" +
+			"do: only servers that grant everything it asks for run it. A job that is already in the registry\n" +
+			"is refused. To change it, use apply, or the file of a server, which then has precedence.",
 		Example: "  wasmjobd job create report --module report.wasm --cron '0 0 2 * * ?' --shards 4\n  wasmjobd job create report --from jobs.toml",
 	}
-	c.Flags().StringVar(&flags.from, "from", "", "a `file` with the table of the job, and that of its module")
-	c.Flags().StringVar(&flags.module, "module", "", "its module: the `file`, the digest, NAME@VERSION or oci://… (default: what --from names)")
-	c.Flags().StringVar(&flags.cron, "cron", "", "when it runs; without, when it is triggered")
-	c.Flags().IntVar(&flags.shards, "shards", 1, "how many items it has")
-	c.Flags().StringArrayVar(&flags.set, "set", nil, "another `key=value` of its table, in TOML, as misfire=false; may be repeated")
+	c.Flags().StringVar(&flags.from, "from", "", "`file` with the tables of the job and its module")
+	c.Flags().StringVar(&flags.module, "module", "", "its module: a `file`, a digest, NAME@VERSION or oci://… (default: the module in --from)")
+	c.Flags().StringVar(&flags.cron, "cron", "", "when it runs; without, only when triggered")
+	c.Flags().IntVar(&flags.shards, "shards", 1, "number of its items")
+	c.Flags().StringArrayVar(&flags.set, "set", nil, "another `key=value` of its table, in TOML, such as misfire=false; may be repeated")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		text, err := flags.text(c, o.term, args[0])
 		if err != nil {
@@ -72,12 +72,12 @@ func jobCreate(o *operatorVerb) *cobra.Command {
 	return c
 }
 
-// text is the job that the flags describe.
+// text returns the job that the flags describe.
 func (f *createFlags) text(c *cobra.Command, term *terminal, name string) (operator.JobText, error) {
 	t, module := operator.JobText{Name: name}, f.module
 	if f.from == "" {
 		if module == "" {
-			return t, usage("write --module, the file or the digest of its module, or --from a configuration")
+			return t, usage("write --module with a file or digest, or --from with a configuration")
 		}
 		if slices.ContainsFunc(f.set, func(one string) bool { return strings.ContainsAny(one, "\r\n") }) {
 			return t, usage("--set takes one line, key=value; write a longer value into a file, and use --from FILE")
@@ -116,24 +116,24 @@ func (f *createFlags) text(c *cobra.Command, term *terminal, name string) (opera
 	return t, err
 }
 
-// table writes a configuration with one job, in which blame knows each line. A string of
-// JSON is one of TOML.
+// table writes a configuration with one job, whose lines blame can map to flags. JSON strings
+// are valid TOML strings.
 func (f *createFlags) table(name string) string {
 	text := func(s string) string {
-		quoted, _ := json.Marshal(s) // a string always is
+		quoted, _ := json.Marshal(s) // cannot fail for a string
 		return string(quoted)
 	}
 	when := "schedule = \"manual\""
 	if f.cron != "" {
 		when = "cron = " + text(f.cron)
 	} else if slices.ContainsFunc(f.set, func(one string) bool { key, _, _ := strings.Cut(one, "="); return strings.TrimSpace(key) == "after" }) {
-		when = "" // the jobs before it say
+		when = "" // the jobs before it determine when it runs
 	}
 	lines := []string{"[modules." + text(name) + "]", "source = \"file:module.wasm\"", "[jobs." + text(name) + "]", "module = " + text(name), "shards = " + strconv.Itoa(f.shards), when}
 	return strings.Join(append(lines, f.set...), "\n") + "\n"
 }
 
-// blame names the flag from which a faulty line of the table comes.
+// blame names the flag that a faulty line of the table comes from.
 func (f *createFlags) blame(err error) error {
 	problems, ok := errors.AsType[config.Problems](err)
 	if !ok {
@@ -142,7 +142,7 @@ func (f *createFlags) blame(err error) error {
 	flags := append([]string{"JOB", "--module", "JOB", "--module", "--shards", "--cron"}, f.set...)
 	var named config.Problems
 	for _, p := range problems {
-		at := min(max(p.Line, 1), len(flags)) // a text that ends too soon ends behind them
+		at := min(max(p.Line, 1), len(flags)) // an unexpected end of the text lies after the last line
 		p.File, p.Line, p.Col = flags[at-1], 0, 0
 		if set := at - 6; set > 0 {
 			p.File = "--set " + plain(p.File)
@@ -154,8 +154,8 @@ func (f *createFlags) blame(err error) error {
 
 var digestForm = regexp.MustCompile(`^(sha256:)?[0-9a-f]{64}$`)
 
-// digestOf puts the digest of a module, which is one itself, a file or an artifact, into a text. Of an
-// artifact that is what its bytes have, and not the digest of the reference.
+// digestOf sets the digest of the job's module, which is given as a digest, a file or an
+// artifact. For an artifact it is the digest of its bytes, not of the reference.
 func digestOf(ctx context.Context, term *terminal, t *operator.JobText, module string) error {
 	if digestForm.MatchString(module) || namesVersion(module) {
 		t.Digest = strings.TrimPrefix(module, "sha256:")
@@ -166,7 +166,7 @@ func digestOf(ctx context.Context, term *terminal, t *operator.JobText, module s
 	if oci.Is(module) {
 		wasm, _, err = pullModule(ctx, term, module)
 	} else if wasm, err = os.ReadFile(module); err != nil {
-		err = exitf(exitInvalid, "read the module, of which its file, its digest or its artifact is wanted: %w", err)
+		err = exitf(exitInvalid, "read the module, which must be a file, a digest or an artifact: %w", err)
 	}
 	if err != nil {
 		return err
@@ -176,8 +176,7 @@ func digestOf(ctx context.Context, term *terminal, t *operator.JobText, module s
 	return nil
 }
 
-// defineJob makes a job of what an operator has written. Nothing of this server's
-// environment gets into it.
+// defineJob makes a job from an operator's text. It does not use this server's environment.
 func defineJob(t operator.JobText) (job.Config, error) {
 	f, err := config.Parse("job.toml", []byte(t.TOML), config.Options{Elsewhere: true, AfterAny: true})
 	if err != nil {

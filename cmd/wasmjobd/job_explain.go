@@ -19,7 +19,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace/sqltrace"
 )
 
-// explainedJob is the JSON of job explain. Scripts read it: add fields, change none.
+// explainedJob is the JSON of job explain. Scripts read it: add fields, but do not change any.
 type explainedJob struct {
 	Version int `json:"version"`
 	*operator.Explanation
@@ -30,14 +30,14 @@ func jobExplain(o *operatorVerb) *cobra.Command {
 	var at string
 	c := &cobra.Command{
 		Use: "explain JOB [ITEM]", Short: "Show why a job ran at an instant, or did not", Args: cobra.RangeArgs(1, 2),
-		Long: "Explain says for each item whether it ran at an instant, on which server and since when, or what\n" +
-			"kept it from that. It reads the rows in the registry and this server's history, or with --address\n" +
-			"the histories of all servers. Where no row says it, explain goes by what the job and its items do\n" +
-			"now. Servers that did not answer are named. Only the newest 1,000 rows up to the instant are read;\n" +
-			"with ITEM, the newest 1,000 of that item.",
+		Long: "Explain says for each item whether it ran at an instant, on which server and when, or what\n" +
+			"prevented it. It reads the rows in the registry and this server's history, or with --address the\n" +
+			"histories of all servers. If no row has the answer, explain uses the present state of the job and\n" +
+			"its items. Servers that did not answer are listed. Only the newest 1,000 rows up to the instant\n" +
+			"are read; with ITEM, the newest 1,000 of that item.",
 		Example: "  wasmjobd job explain report 3 --at 2026-01-31T02:00:00Z",
 	}
-	c.Flags().StringVar(&at, "at", "", "the `instant`, in RFC 3339, or how long ago (default: the newest that should have come)")
+	c.Flags().StringVar(&at, "at", "", "`instant`, in RFC 3339 or as how long ago (default: the newest one that was due)")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		q := operator.Question{Job: args[0]}
 		if len(args) > 1 {
@@ -68,10 +68,10 @@ func jobExplain(o *operatorVerb) *cobra.Command {
 	return c
 }
 
-// explainedRows bounds the rows of a history that are looked through.
+// explainedRows bounds the rows that are read from a history.
 const explainedRows = 1000
 
-// historyIn looks into a history.
+// historyIn returns a function that reads a history.
 func historyIn(rows *sqltrace.Reader) operator.History {
 	return func(ctx context.Context, name string, item *int, upTo time.Time) ([]trace.Row, []string, error) {
 		page, err := rows.Query(ctx, sqltrace.Filter{Job: name, Item: item, Until: upTo.UnixMilli() + 1, Limit: explainedRows})
@@ -79,7 +79,7 @@ func historyIn(rows *sqltrace.Reader) operator.History {
 	}
 }
 
-// ownHistory looks into the history of a configuration.
+// ownHistory returns a function that reads the configuration's own history.
 func ownHistory(term *terminal, f *config.File) operator.History {
 	return func(ctx context.Context, name string, item *int, upTo time.Time) (all []trace.Row, unread []string, err error) {
 		err = withOwnHistory(ctx, term, f, func(rows *sqltrace.Reader) error {
@@ -90,8 +90,8 @@ func ownHistory(term *terminal, f *config.File) operator.History {
 	}
 }
 
-// withOwnHistory opens the history of a configuration for do; a server that has not run
-// here yet has none.
+// withOwnHistory opens the configuration's own history for do. A server that has not run here
+// yet has none.
 func withOwnHistory(ctx context.Context, term *terminal, f *config.File, do func(*sqltrace.Reader) error) error {
 	if f.History.Path != "" {
 		if _, err := os.Stat(f.History.Path); errors.Is(err, fs.ErrNotExist) {
@@ -109,10 +109,10 @@ func withOwnHistory(ctx context.Context, term *terminal, f *config.File, do func
 	return errors.Join(do(rows), rows.Close())
 }
 
-// printExplained shows an explanation, its times in a zone.
+// printExplained shows an explanation, with times in a zone.
 func printExplained(term *terminal, e *operator.Explanation, zone *time.Location) error {
 	if e.At.IsZero() {
-		term.printf("job %s has no schedule: say with --at for when its trigger was accepted\n", plain(e.Job))
+		term.printf("job %s has no schedule: write --at with the time of its trigger\n", plain(e.Job))
 		return nil
 	}
 	due := "an instant of its schedule"
@@ -137,7 +137,7 @@ func printExplained(term *terminal, e *operator.Explanation, zone *time.Location
 	return nil
 }
 
-// verdictOf puts words to a verdict.
+// verdictOf returns a verdict in words.
 func verdictOf(x *operator.Explained) string {
 	verdict := strings.ReplaceAll(x.Verdict, "_", " ")
 	if x.State != "" && x.Verdict == operator.Ran {
@@ -149,7 +149,7 @@ func verdictOf(x *operator.Explained) string {
 	return plain(verdict)
 }
 
-// whyOf is the reason with its code.
+// whyOf returns the reason with its code.
 func whyOf(x *operator.Explained) string {
 	if x.Why.Code == "" {
 		return plain(x.Why.String())

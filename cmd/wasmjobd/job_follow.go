@@ -13,26 +13,27 @@ import (
 const (
 	// followPause is the time between two looks at a job.
 	followPause = 200 * time.Millisecond
-	// looksForRun is how many may pass until a run that was asked for is seen.
+	// looksForRun is the number of looks until a requested run must have appeared.
 	looksForRun = 50
 )
 
-// followedRun is the JSON of job run --follow. Scripts read it: add fields, change none.
+// followedRun is the JSON of job run --follow. Scripts read it: add fields, but do not change
+// any.
 type followedRun struct {
 	Version int         `json:"version"`
 	Job     string      `json:"job"`
 	Run     string      `json:"run"`
-	Items   []endedItem `json:"items"` // as they ended
+	Items   []endedItem `json:"items"` // in the order in which they ended
 }
 
 type endedItem struct {
 	Item     int       `json:"item"`
 	Failed   bool      `json:"failed"`
-	NotBegun bool      `json:"not_begun,omitempty"` // it was given up before
-	Ended    time.Time `json:"ended"`               // of one that was given up, when that was seen
+	NotBegun bool      `json:"not_begun,omitempty"` // it was given up before it began
+	Ended    time.Time `json:"ended"`               // for an item that was given up: when that was noticed
 }
 
-// follow waits until the items of a run have ended, and says how.
+// follow waits until the items of a run have ended, and reports how.
 func (o *operatorVerb) follow(ctx context.Context, op cluster, before *operator.JobReport, asked operator.Asked) error {
 	if !o.term.json() {
 		o.term.printf("%s: run %s\n", plain(before.Name), plain(asked.Run))
@@ -88,7 +89,7 @@ func (o *operatorVerb) follow(ctx context.Context, op cluster, before *operator.
 	return nil
 }
 
-// endedOf takes those that have ended out of the open items, and returns them.
+// endedOf removes the items that have ended from open, and returns them.
 func endedOf(r *operator.JobReport, open map[int]*followedItem) []endedItem {
 	var all []endedItem
 	for k := range r.Items {
@@ -124,15 +125,15 @@ func (o *operatorVerb) printEnded(one endedItem) {
 // followedItem is what is known of an item whose run is followed.
 type followedItem struct {
 	run    string
-	before operator.ItemReport // as it was when the run had not begun
-	waited bool                // the registry had the run, or has had the time to show it
+	before operator.ItemReport // before the run began
+	waited bool                // the registry showed the run, or has had the time to show it
 	looks  int
 	began  bool
 }
 
-// over reports whether the run waits no more and is not open. Only those that wait or are open
-// have a name in the registry: of one that came and went between two looks the times of the
-// item tell whether it began. Runs of the schedule go on meanwhile.
+// over reports whether the run neither waits nor is open. The registry names only such runs. If
+// a run began and ended between two looks, the item's times show whether it began. Runs of the
+// schedule go on meanwhile.
 func (f *followedItem) over(i *operator.ItemReport) bool {
 	if f.looks++; f.looks > looksForRun {
 		f.waited = true
@@ -149,14 +150,14 @@ func (f *followedItem) over(i *operator.ItemReport) bool {
 	case f.began:
 		return true
 	}
-	another := !i.Run.Begun.IsZero() && i.Run.Begun.Equal(i.LastBegin) // it began last
+	another := !i.Run.Begun.IsZero() && i.Run.Begun.Equal(i.LastBegin) // another run began last
 	switch {
 	case f.before.LastBegin.Equal(i.LastBegin) && (f.before.Runner != "" || f.before.LastEnd.Equal(i.LastEnd)):
 		return f.waited
 	case f.before.Runner != "" && another:
 		return f.waited
 	case i.Runner != "" || i.Pending:
-		return false // what began since is seen when that is over
+		return false // a run that began since appears when this one is over
 	}
 	f.began = true
 	return true

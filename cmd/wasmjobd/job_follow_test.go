@@ -8,7 +8,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/operator"
 )
 
-// TestFollowedItem shows looks at an item of which the run t-1 is asked for.
+// TestFollowedItem shows looks at an item for which the run t-1 was requested.
 func TestFollowedItem(t *testing.T) {
 	t.Parallel()
 	at := func(s int) time.Time { return time.Unix(int64(s), 0) }
@@ -27,7 +27,7 @@ func TestFollowedItem(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		looks []operator.ItemReport // the first is from before the request
-		want  []endedItem           // none: it goes on
+		want  []endedItem           // empty: the run goes on
 	}{
 		{"seen at once", []operator.ItemReport{idle(10, 11, 0), runs("t-1", 20, 11), idle(20, 22, 0)}, []endedItem{{Ended: at(22).UTC()}}},
 		{"it fails", []operator.ItemReport{idle(10, 11, 0), runs("t-1", 20, 11), idle(20, 22, 1)}, []endedItem{{Failed: true, Ended: at(22).UTC()}}},

@@ -10,25 +10,26 @@ import (
 	"github.com/wasmjob/wasmjob/host/operator"
 )
 
-// migratePatience is how long a migration goes on by default: a job of many items has many nodes.
+// migratePatience is the default time limit of a migration: a job of many items has many nodes.
 const migratePatience = 10 * time.Minute
 
 func jobMigrate(o *operatorVerb) *cobra.Command {
 	var m operator.Move
 	c := &cobra.Command{
-		Use: "migrate JOB", Short: "Move a job that nobody runs to a later layout of ElasticJob, or back", Args: cobra.ExactArgs(1),
-		Long: "A job of layout 1, 2.0 or 2.1 becomes one of 2.1 or 3. Each item keeps its newest instant and what a\n" +
-			"dataflow of layout 1 has kept as its offset, which is state under the key offset; the job keeps its\n" +
-			"pause, disabled items and disabled servers. What the layout cannot hold is named. It is refused while\n" +
-			"a session holds a node of the job: end its members first, ours with job shutdown --all. Until the\n" +
-			"last transaction, which also checks that nobody has come, the job is one of its old layout. What was\n" +
-			"cut is finished by the same command. With --back the job gets the layout that it had, as long as no\n" +
-			"member has joined and nobody has changed it; after that the same --to deletes what was kept for it.\n" +
-			"Without --timeout it goes on for ten minutes, and for 30 seconds where a server does it.",
+		Use: "migrate JOB", Short: "Migrate a stopped job to a later layout of ElasticJob, or back", Args: cobra.ExactArgs(1),
+		Long: "A job of layout 1, 2.0 or 2.1 becomes one of 2.1 or 3. Each item keeps its newest instant, and the\n" +
+			"offset of a dataflow job of layout 1 becomes state under the key offset. The job keeps its pause,\n" +
+			"disabled items and disabled servers. Anything that the new layout cannot hold is listed. The\n" +
+			"migration is refused while a session holds a node of the job: stop its members first, ours with\n" +
+			"job shutdown --all. Until the last transaction, which also checks that no member has joined, the\n" +
+			"job keeps its old layout. Repeat the command to complete an interrupted migration. With --back the\n" +
+			"job gets its former layout again, as long as no member has joined and nothing has changed it;\n" +
+			"after that, the same --to deletes the data kept for going back. Without --timeout the limit is ten\n" +
+			"minutes, and 30 seconds if a server does it.",
 		Example: "  wasmjobd job migrate orders --to 3 --dry-run\n  wasmjobd job migrate orders --to 3\n  wasmjobd job migrate orders --back",
 	}
-	c.Flags().StringVar(&m.To, "to", "", "the `layout`: 2.1 or 3")
-	c.Flags().BoolVar(&m.Back, "back", false, "take the migration back")
+	c.Flags().StringVar(&m.To, "to", "", "target `layout`: 2.1 or 3")
+	c.Flags().BoolVar(&m.Back, "back", false, "undo the migration")
 	c.Flags().BoolVar(&m.DryRun, "dry-run", false, "print every write, and write nothing")
 	c.MarkFlagsMutuallyExclusive("to", "back")
 	c.MarkFlagsOneRequired("to", "back")
@@ -47,7 +48,7 @@ func jobMigrate(o *operatorVerb) *cobra.Command {
 	return c
 }
 
-// shownBytes bounds a value that is shown; as JSON it is whole.
+// shownBytes bounds a value that is shown; JSON has all of it.
 const shownBytes = 2000
 
 type migrationJSON struct {

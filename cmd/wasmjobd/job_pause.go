@@ -13,16 +13,16 @@ func jobPause(o *operatorVerb) *cobra.Command {
 	var until, reason string
 	var life time.Duration
 	c := &cobra.Command{
-		Use: "pause JOB...", Short: "Let a job miss its instants for a while, or until it is resumed; one row tells of them", Args: cobra.MinimumNArgs(1),
-		Long: "List, show and explain say who paused the job, why and until when; so does the row of what it\n" +
-			"missed. With --for or --until the pause ends by itself, by the clock of the registry; an instant\n" +
-			"at its end begins. A new pause replaces the one there is. Servers of a release that does not know\n" +
-			"ends of pauses see a pause without one.",
+		Use: "pause JOB...", Short: "Pause a job for a while or until it is resumed; one row records the missed instants", Args: cobra.MinimumNArgs(1),
+		Long: "List, show and explain tell who paused the job, why and until when; so does the row of the missed\n" +
+			"instants. With --for or --until the pause ends by itself, by the clock of the registry; an instant\n" +
+			"at its end begins. A new pause replaces the present one. Servers of a release without such ends\n" +
+			"see a pause without an end.",
 		Example: `  wasmjobd job pause report --for 2h --reason "the database moves"`,
 	}
-	c.Flags().StringVar(&reason, "reason", "", "why, for those who look at it")
-	c.Flags().StringVar(&until, "until", "", "it ends at this `time`, in RFC 3339")
-	c.Flags().DurationVar(&life, "for", 0, "it ends after this `time`, up to a year: 90m, 12h")
+	c.Flags().StringVar(&reason, "reason", "", "reason, for the people who see it")
+	c.Flags().StringVar(&until, "until", "", "end at this `time`, in RFC 3339")
+	c.Flags().DurationVar(&life, "for", 0, "end after this `duration`, up to a year: 90m, 12h")
 	c.MarkFlagsMutuallyExclusive("until", "for")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		t, asked := operator.PauseTerms{Why: reason, For: life}, "paused"
@@ -35,7 +35,7 @@ func jobPause(o *operatorVerb) *cobra.Command {
 			t.Until, asked = at, "paused until "+at.Format(time.RFC3339)
 		case c.Flags().Changed("for"):
 			if life <= 0 {
-				return usage("--for %v: write a time of more than zero, such as 2h", life)
+				return usage("--for %v: write a positive duration, such as 2h", life)
 			}
 			asked = "paused for " + life.String()
 		}

@@ -16,14 +16,14 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// The JSON of the verbs below job and server. Scripts read it: add fields,
-// change none.
+// The JSON of the verbs below job and server. Scripts read it: add fields, but do not change
+// any.
 
 type askedOf struct {
 	Version int      `json:"version"`
-	Jobs    []string `json:"jobs"` // for which it was written
+	Jobs    []string `json:"jobs"` // for which the request was written
 	Asked   string   `json:"asked"`
-	// AsBefore are those of Jobs for which there was nothing to change.
+	// AsBefore are those of Jobs that needed no change.
 	AsBefore []string `json:"as_before,omitempty"`
 }
 
@@ -41,9 +41,9 @@ type listedJob struct {
 	Description string   `json:"description,omitempty"`
 	Shards      int      `json:"shards"`
 	Running     int      `json:"running"`
-	Servers     int      `json:"servers"` // that run it now
+	Servers     int      `json:"servers"` // servers that run it now
 	Disabled    []string `json:"disabled_servers"`
-	// Drained are those of them that are disabled because an operator drains them.
+	// Drained are those of the servers that are disabled because an operator drains them.
 	Drained    []drainedServer `json:"drained_servers,omitempty"`
 	Leader     string          `json:"leader,omitempty"`
 	Paused     bool            `json:"paused"`
@@ -55,7 +55,7 @@ type listedJob struct {
 	lastRuns
 }
 
-// paused is what an operator said of a pause.
+// paused is an operator's pause.
 type paused struct {
 	By      string `json:"by,omitempty"`
 	Reason  string `json:"reason,omitempty"`
@@ -65,7 +65,7 @@ type paused struct {
 	UntilMs int64  `json:"until_unix_ms,omitempty"`
 }
 
-// pausedOf is that of a job; nil: it is not paused, or not known.
+// pausedOf returns the pause of a job; nil if it is not paused, or this is not known.
 func pausedOf(r *operator.JobReport) *paused {
 	if r.Pause == (operator.PauseReport{}) {
 		return nil
@@ -75,7 +75,7 @@ func pausedOf(r *operator.JobReport) *paused {
 	return p
 }
 
-// words are those of a pause, with its times in a zone.
+// words describes a pause, with its times in a zone.
 func (p *paused) words(zone *time.Location) string {
 	text := "since " + orDash(stamp(p.SinceMs, zone))
 	if p.By != "" {
@@ -90,14 +90,14 @@ func (p *paused) words(zone *time.Location) string {
 	return text
 }
 
-// switchedOff are the servers that are disabled without a drain.
+// switchedOff returns the servers that are disabled without a drain.
 func (j *listedJob) switchedOff() []string {
 	return slices.DeleteFunc(slices.Clone(j.Disabled), func(ip string) bool {
 		return slices.ContainsFunc(j.Drained, func(d drainedServer) bool { return d.Server == ip })
 	})
 }
 
-// stateOf is the state of a job in a list, with the end of its pause.
+// stateOf returns the state of a job in a list, with the end of its pause.
 func (j *listedJob) stateOf() string {
 	if j.State == "disabled" && len(j.Drained) == len(j.Disabled) {
 		return "disabled, drained"
@@ -134,9 +134,9 @@ type shownItem struct {
 	Disabled  bool   `json:"disabled"`
 	Misfired  bool   `json:"misfired"`
 	Pending   bool   `json:"pending"`
-	Retry     string `json:"retry,omitempty"` // not before this
+	Retry     string `json:"retry,omitempty"` // not before this time
 	RetryMs   int64  `json:"retry_unix_ms,omitempty"`
-	Backfill  int    `json:"backfill,omitempty"` // instants that wait to begin late
+	Backfill  int    `json:"backfill,omitempty"` // number of instants that wait to begin late
 	Runner    string `json:"runs_on,omitempty"`
 	Begun     string `json:"begun,omitempty"`
 	BegunMs   int64  `json:"begun_unix_ms,omitempty"`
@@ -144,7 +144,7 @@ type shownItem struct {
 	InstantMs int64  `json:"instant_unix_ms,omitempty"`
 	Cause     string `json:"cause,omitempty"`
 	Attempt   int    `json:"attempt,omitempty"`
-	Param     string `json:"param,omitempty"` // that the run got in place of the job's
+	Param     string `json:"param,omitempty"` // that the run got instead of the job's
 	Last      string `json:"last,omitempty"`
 	LastMs    int64  `json:"last_unix_ms,omitempty"`
 	BeganLast string `json:"last_begin,omitempty"`
@@ -240,7 +240,7 @@ func printJobs(term *terminal, jobs []operator.JobReport) error {
 	return flush(w)
 }
 
-// printJob shows a job; its times in zone, or UTC.
+// printJob shows a job, with times in zone, or UTC if that is nil.
 func printJob(term *terminal, r *operator.JobReport, zone *time.Location) error {
 	zone = cmp.Or(zone, time.UTC)
 	j := jobOf(r)
@@ -314,8 +314,9 @@ func printItems(term *terminal, r *operator.JobReport, zone *time.Location) erro
 	return flush(w)
 }
 
-// nextOf returns the next instant of a job, in the time zone that the registry has for it: of
-// a pause with an end the first after that. It says if that instant is missed as things are.
+// nextOf returns the next instant of a job, in the registry's time zone for it. During a pause
+// with an end, it is the first instant after that. If the instant would be missed as things
+// are, nextOf says so.
 func nextOf(r *operator.JobReport) string {
 	c := r.Config
 	if c.Cron == "" || c.TimeZone == "" {
@@ -355,7 +356,7 @@ func printMembers(term *terminal, r *operator.JobReport) {
 		}
 		fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%s\n", plain(string(m.ID)), m.Items, m.Running, orDash(plain(strings.Join(labels, " "))), notes)
 	}
-	_ = w.Flush() // to where printf writes, which reports nothing either
+	_ = w.Flush() // printf does not report its errors either
 }
 
 func itemNotes(i operator.ItemReport, zone *time.Location) string {
@@ -364,13 +365,13 @@ func itemNotes(i operator.ItemReport, zone *time.Location) string {
 		note{i.Run.Param != "", "with " + strconv.Quote(shorten(i.Run.Param))})
 }
 
-// note is a word about a row of a table, if it is so.
+// note is a word about a row of a table, if it applies.
 type note struct {
 	is   bool
 	text string
 }
 
-// notesOf lists the notes that apply.
+// notesOf joins the notes that apply.
 func notesOf(all ...note) string {
 	var notes []string
 	for _, n := range all {

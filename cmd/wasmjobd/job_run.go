@@ -10,7 +10,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/operator"
 )
 
-// followPatience is how long a run is followed by default.
+// followPatience is the default time limit for following a run.
 const followPatience = 24 * time.Hour
 
 func jobRun(o *operatorVerb) *cobra.Command {
@@ -19,20 +19,20 @@ func jobRun(o *operatorVerb) *cobra.Command {
 	var follow bool
 	var param, key string
 	c := &cobra.Command{
-		Use: "run JOB", Short: "Run items of a job now, and wait for their ends", Args: cobra.ExactArgs(1),
+		Use: "run JOB", Short: "Run items of a job now, and optionally wait for them", Args: cobra.ExactArgs(1),
 		Long: "All items run now, or those of --item, each when it is idle; the answer names the run. The verb is\n" +
 			"refused while the job is paused, and while members of ElasticJob share it. With --follow the verb\n" +
-			"waits until every item has ended, on whichever server, and its retries are over. It exits with 8\n" +
-			"if an item failed or was given up before it began. It reads in the registry how items end, so it\n" +
-			"takes no history. Ctrl-C ends the waiting, not the run.\n\n" +
-			"With --param guests get that text, of at most 1024 bytes, in place of the job parameter. All who\n" +
-			"may see the job see the text, in job show, the history and the audit, so it is no place for\n" +
-			"secrets.",
+			"waits until every item has ended, on any server, and its retries are over. It exits with 8 if an\n" +
+			"item failed or was given up before it began. It reads the results in the registry, so it needs no\n" +
+			"history. Ctrl-C ends the waiting, not the run.\n\n" +
+			"With --param guests get that text, of at most 1024 bytes, instead of the job parameter. Everyone\n" +
+			"who may see the job can see the text, in job show, the history and the audit, so do not put a\n" +
+			"secret into it.",
 		Example: "  wasmjobd job run report --follow\n  wasmjobd job run report --item 3\n  wasmjobd job run report --param 2026-11 --follow",
 	}
-	c.Flags().IntSliceVar(&items, "item", nil, "run only these `items`, as in 1,3")
-	c.Flags().StringVar(&param, "param", "", "the job parameter of this run, and of its retries, in place of the job's; no secret")
-	c.Flags().StringVar(&key, "key", "", "run once for this idempotency `key`, these items and this parameter within a day, however often this is said")
+	c.Flags().IntSliceVar(&items, "item", nil, "run only these `items`, such as 1,3")
+	c.Flags().StringVar(&param, "param", "", "job parameter of this run and its retries, instead of the job's; not for secrets")
+	c.Flags().StringVar(&key, "key", "", "idempotency `key`: within a day, run only once with this key, these items and this parameter")
 	c.Flags().BoolVar(&follow, "follow", false, "wait until they have ended, at most --timeout (then 24h by default)")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if follow && !c.Flags().Changed("timeout") {

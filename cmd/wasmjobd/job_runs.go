@@ -14,7 +14,7 @@ import (
 func jobTrigger(o *operatorVerb) *cobra.Command {
 	o.needsServer = true
 	key, items := "", []int(nil)
-	c := jobVerb("trigger", "Run all items of a job now; one that runs is treated as overlap says", "asked to run now", func(op cluster, ctx context.Context, name string) error {
+	c := jobVerb("trigger", "Run all items of a job now; overlap decides about running items", "asked to run now", func(op cluster, ctx context.Context, name string) error {
 		switch {
 		case len(items) > 0:
 			_, err := op.TriggerItems(ctx, name, operator.ItemsWanted{Items: items})
@@ -29,15 +29,16 @@ func jobTrigger(o *operatorVerb) *cobra.Command {
 		return err
 	})(o)
 	c.Long = "With --item only some items run, each when it is idle. Such a run does not begin if the next\n" +
-		"instant of its item comes first; its row says so. Beside members of ElasticJob all items run, or none.\n" +
-		"A trigger is a word to each member, and has no parameter: use job run --param for that."
-	c.Flags().StringVar(&key, "key", "", "trigger once for this idempotency `key` within a day, however often this is said")
-	c.Flags().IntSliceVar(&items, "item", nil, "run only these `items`, as in 1,3")
+		"instant of its item comes first; its row says so. While members of ElasticJob share the job, only\n" +
+		"all items can run. A trigger is a message to each member and has no parameter: use job run --param\n" +
+		"for that."
+	c.Flags().StringVar(&key, "key", "", "idempotency `key`: within a day, trigger only once with this key")
+	c.Flags().IntSliceVar(&items, "item", nil, "run only these `items`, such as 1,3")
 	c.MarkFlagsMutuallyExclusive("key", "item")
 	return c
 }
 
-// askedRuns is what a verb prints that lets runs of items begin.
+// askedRuns is the JSON of verbs that make items run.
 type askedRuns struct {
 	Version int    `json:"version"`
 	Job     string `json:"job"`
@@ -48,15 +49,15 @@ func jobRetry(o *operatorVerb) *cobra.Command {
 	o.needsServer, o.recalls = true, true
 	var items []int
 	c := &cobra.Command{
-		Use: "retry JOB [RUN]", Short: "Run again what failed of a run", Args: cobra.RangeArgs(1, 2),
+		Use: "retry JOB [RUN]", Short: "Run the failed items of a run again", Args: cobra.RangeArgs(1, 2),
 		Long: "RUN is the id of a run, or its time as history list shows it; without it, the newest run that\n" +
 			"failed is taken. The items of the run that failed, timed out, were cancelled or were lost with\n" +
-			"their server run again, as the next attempt of the same run, and all rows stay. Guests get the\n" +
+			"their server run again, as the next attempt of the same run; existing rows stay. Guests get the\n" +
 			"same instant and the same parameter.\n\n" +
-			"How the items ended is looked up in this server's history, or with --address in those of all\n" +
-			"servers. Servers that did not answer are named, since their histories may have a later attempt. An\n" +
-			"item begins when it is idle. If its next instant comes first, it does not begin, and its row says\n" +
-			"so. Such an attempt is not retried by itself if the job's retries are used up.",
+			"The results of the items come from this server's history or, with --address, from those of all\n" +
+			"servers. Servers that did not answer are listed, since their histories may have a later attempt.\n" +
+			"An item begins when it is idle. If its next instant comes first, it does not begin, and its row\n" +
+			"says so. Such an attempt is not retried automatically if the job's retries are used up.",
 		RunE: func(c *cobra.Command, args []string) error {
 			return o.ask(c.Context(), func(ctx context.Context, _ *config.File, op cluster) error {
 				name, run := args[0], ""
@@ -71,7 +72,7 @@ func jobRetry(o *operatorVerb) *cobra.Command {
 			})
 		},
 	}
-	c.Flags().IntSliceVar(&items, "item", nil, "only these `items`, as in 1,3")
+	c.Flags().IntSliceVar(&items, "item", nil, "only these `items`, such as 1,3")
 	return c
 }
 
@@ -83,12 +84,12 @@ func (o *operatorVerb) printAsked(name string, asked operator.Asked) error {
 	for k, i := range asked.Items {
 		items[k] = strconv.Itoa(i)
 	}
-	o.term.printf("%s: run %s of item %s is asked for\n", plain(name), plain(asked.Run), strings.Join(items, ", "))
+	o.term.printf("%s: requested run %s of item %s\n", plain(name), plain(asked.Run), strings.Join(items, ", "))
 	o.term.noteUnread(asked.Unread)
 	return nil
 }
 
-// cancelledRuns is what cancel prints.
+// cancelledRuns is the JSON of cancel.
 type cancelledRuns struct {
 	Version int                `json:"version"`
 	Job     string             `json:"job"`
@@ -100,11 +101,11 @@ func jobCancel(o *operatorVerb) *cobra.Command {
 	var item int
 	var now bool
 	c := &cobra.Command{
-		Use: "cancel JOB [RUN]", Short: "End what runs of a job", Args: cobra.RangeArgs(1, 2),
+		Use: "cancel JOB [RUN]", Short: "Cancel running items of a job", Args: cobra.RangeArgs(1, 2),
 		Long: "The guests of the job's open runs are asked to stop, and ended after their grace; with --now they\n" +
-			"are ended at once. Their rows say cancelled, and only job retry runs them again. Runs of members\n" +
-			"of ElasticJob cannot be cancelled. RUN is the id of a run, or its time as history list shows it;\n" +
-			"without it, all open runs are cancelled.",
+			"are ended at once. Their rows have the state cancelled, and only job retry runs them again. Runs\n" +
+			"of members of ElasticJob cannot be cancelled. RUN is the id of a run, or its time as history list\n" +
+			"shows it; without it, all open runs are cancelled.",
 		RunE: func(c *cobra.Command, args []string) error {
 			f := operator.CancelFilter{Now: now}
 			if len(args) > 1 {
@@ -122,7 +123,7 @@ func jobCancel(o *operatorVerb) *cobra.Command {
 					return o.term.printJSON(cancelledRuns{1, args[0], runs})
 				}
 				for _, r := range runs {
-					o.term.printf("%s: run %s of item %d on %s is asked to end\n", plain(args[0]), plain(r.Run), r.Item, plain(string(r.Instance)))
+					o.term.printf("%s: asked run %s of item %d on %s to end\n", plain(args[0]), plain(r.Run), r.Item, plain(string(r.Instance)))
 				}
 				return nil
 			})

@@ -1,8 +1,8 @@
-// Command wasmjobd runs scheduled, sharded jobs whose code is a WebAssembly module,
-// and has the verbs for their files.
+// Command wasmjobd runs scheduled, sharded jobs whose code is a WebAssembly module, and has the
+// verbs for their files.
 //
-// It decides nothing: this package parses flags, wires packages together and
-// prints. Each verb has a file of its own and is listed in root.go.
+// It decides nothing: this package parses flags, wires packages together and prints. Each verb
+// has a file of its own and is listed in root.go.
 //
 // Flow: main → run → the verb's RunE → a library package → output.go.
 package main
@@ -12,21 +12,20 @@ import (
 	"errors"
 	"io"
 	"os"
-	_ "time/tzdata" // time zones must not depend on what the server has installed
+	_ "time/tzdata" // time zones must not depend on the server's installation
 )
 
 func main() {
 	os.Exit(runAs(context.Background(), os.Args, os.Environ(), os.Stdin, os.Stdout, os.Stderr))
 }
 
-// run is the whole program without its process: args are without the name of
-// the program, env is in the form of os.Environ. It returns the exit code.
+// run is the whole program without its process: args exclude the name of the program, env is in
+// the form of os.Environ. It returns the exit code.
 func run(ctx context.Context, args, env []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return runAs(ctx, append([]string{"wasmjobd"}, args...), env, stdin, stdout, stderr)
 }
 
-// runAs is run, with the name by which the program was called before the other
-// args.
+// runAs is run with args that include the name by which the program was called.
 func runAs(ctx context.Context, args, env []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	data := &dataWriter{to: stdout}
 	term := &terminal{program: args[0], env: env, in: stdin, out: data, err: stderr}

@@ -56,7 +56,7 @@ func TestASignalHasAnExitCode(t *testing.T) {
 	}
 }
 
-// torn is where nothing can be written.
+// torn is a writer whose writes fail.
 type torn struct{ err error }
 
 func (w torn) Write([]byte) (int, error) { return 0, w.err }

@@ -11,19 +11,20 @@ import (
 	"github.com/wasmjob/wasmjob/host/operator"
 )
 
-// shownMaintenance is the JSON of the verbs of maintenance. Scripts read it: add fields, change none.
+// shownMaintenance is the JSON of the verbs below maintenance. Scripts read it: add fields, but
+// do not change any.
 type shownMaintenance struct {
 	Version     int                   `json:"version"`
-	Maintenance *operator.Maintenance `json:"maintenance"` // null: there is none
+	Maintenance *operator.Maintenance `json:"maintenance"` // null if there is none
 }
 
-// maintenanceCommand holds the verbs of maintenance.
+// maintenanceCommand has the verbs about maintenance.
 func maintenanceCommand(term *terminal) *cobra.Command {
 	c := &cobra.Command{
-		Use: "maintenance", Short: "Keep alerts quiet, and jobs paused, while something is mended",
-		Long: "While a maintenance lasts, no alert of any job is sent, and the jobs that it names are paused.\n" +
-			"There is one maintenance at a time. It ends by itself when its time is over: alerts are sent again\n" +
-			"and the jobs go on, but a job that was paused before stays paused.",
+		Use: "maintenance", Short: "Suppress alerts and pause jobs during maintenance",
+		Long: "During a maintenance, no alert of any job is sent, and the jobs that it names are paused. There is\n" +
+			"one maintenance at a time. It ends by itself when its time is over: alerts are sent again and the\n" +
+			"jobs go on, but a job that was paused before stays paused.",
 	}
 	return operatorNoun(term, c, maintenanceStart, maintenanceList, maintenanceEnd)
 }
@@ -32,17 +33,17 @@ func maintenanceStart(o *operatorVerb) *cobra.Command {
 	var t operator.MaintenanceTerms
 	c := &cobra.Command{
 		Use: "start", Short: "Begin a maintenance", Args: cobra.NoArgs,
-		Long:    "What goes wrong during a maintenance makes no alert. Without --job and --all no job is paused.",
+		Long:    "Problems during a maintenance raise no alert. Without --job and --all no job is paused.",
 		Example: `  wasmjobd maintenance start --for 1h --reason "the database moves" --job report`,
 	}
-	c.Flags().DurationVar(&t.For, "for", 0, "this `time`, up to 30 days: 90m, 12h")
-	c.Flags().StringVar(&t.Why, "reason", "", "why, for those who look at it")
-	c.Flags().StringSliceVar(&t.Jobs, "job", nil, "pause this `job`, or several, as in a,b")
+	c.Flags().DurationVar(&t.For, "for", 0, "`duration` of up to 30 days: 90m, 12h")
+	c.Flags().StringVar(&t.Why, "reason", "", "reason, for the people who see it")
+	c.Flags().StringSliceVar(&t.Jobs, "job", nil, "pause this `job`, or several, such as a,b")
 	c.Flags().BoolVar(&t.All, "all", false, "pause all jobs")
 	c.MarkFlagsMutuallyExclusive("job", "all")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if !c.Flags().Changed("for") {
-			return usage("write for how long: --for 1h")
+			return usage("write a duration, such as --for 1h")
 		}
 		return o.maintenance(c.Context(), func(ctx context.Context, op cluster) (*operator.Maintenance, string, error) {
 			m, err := op.StartMaintenance(ctx, t)
@@ -54,7 +55,7 @@ func maintenanceStart(o *operatorVerb) *cobra.Command {
 
 func maintenanceList(o *operatorVerb) *cobra.Command {
 	return &cobra.Command{
-		Use: "list", Short: "Show the maintenance that goes on", Args: cobra.NoArgs,
+		Use: "list", Short: "Show the present maintenance", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return o.maintenance(c.Context(), func(ctx context.Context, op cluster) (*operator.Maintenance, string, error) {
 				m, err := op.Maintenance(ctx)
@@ -66,8 +67,9 @@ func maintenanceList(o *operatorVerb) *cobra.Command {
 
 func maintenanceEnd(o *operatorVerb) *cobra.Command {
 	return &cobra.Command{
-		Use: "end", Short: "End the maintenance before its time", Args: cobra.NoArgs,
-		Long: "Alerts are sent again. The jobs that the maintenance paused go on, except those that were paused anew since.",
+		Use: "end", Short: "End the maintenance early", Args: cobra.NoArgs,
+		Long: "Alerts are sent again. The jobs that the maintenance paused go on, except those that were paused\n" +
+			"again since.",
 		RunE: func(c *cobra.Command, _ []string) error {
 			return o.maintenance(c.Context(), func(ctx context.Context, op cluster) (*operator.Maintenance, string, error) {
 				m, err := op.EndMaintenance(ctx)
@@ -77,7 +79,7 @@ func maintenanceEnd(o *operatorVerb) *cobra.Command {
 	}
 }
 
-// maintenance shows the maintenance that a verb returns.
+// maintenance runs a verb and shows the maintenance that it returns.
 func (o *operatorVerb) maintenance(ctx context.Context, do func(context.Context, cluster) (m *operator.Maintenance, what string, err error)) error {
 	return o.ask(ctx, func(ctx context.Context, _ *config.File, op cluster) error {
 		m, what, err := do(ctx, op)
@@ -102,7 +104,7 @@ func (o *operatorVerb) maintenance(ctx context.Context, do func(context.Context,
 	})
 }
 
-// reasonOf is a reason behind a colon, if there is one.
+// reasonOf returns a reason after a colon, or "".
 func reasonOf(why string) string {
 	if why == "" {
 		return ""

@@ -25,17 +25,17 @@ import (
 const (
 	// switchPatience is how long servers may take to get a module ready.
 	switchPatience = 2 * time.Minute
-	// withdrawPatience bounds what is done after a verb was interrupted.
+	// withdrawPatience bounds the cleanup after an interruption.
 	withdrawPatience = 10 * time.Second
 )
 
-// moduleCommand holds the verbs that change which module a job runs.
+// moduleCommand has the verbs about the modules of jobs.
 func moduleCommand(term *terminal) *cobra.Command {
 	c := &cobra.Command{
-		Use: "module", Short: "Bring modules to servers, and change that of a job: push, set, rollback, pin, unpin, show, list, rm, prune, retry",
-		Long: "These verbs talk to the registry of the configuration, or to the server that has it inside, as\n" +
-			"those of job do. On ZooKeeper, set also talks to the servers that run the job, at the addresses\n" +
-			"that they publish, with the peer_token of the configuration.",
+		Use: "module", Short: "Bring modules to servers, and set those of jobs: push, set, rollback, pin, unpin, show, list, rm, prune, retry",
+		Long: "Like the verbs of job, these use the registry of the configuration, or the server that has it\n" +
+			"inside. On ZooKeeper, set also connects to the servers that run the job, at the addresses that\n" +
+			"they publish, with the peer_token of the configuration.",
 	}
 	return operatorNoun(term, c, modulePush, moduleSet, moduleRollback, modulePin, moduleUnpin, moduleShow, moduleList, moduleRemove, modulePrune, moduleRetry)
 }
@@ -43,12 +43,12 @@ func moduleCommand(term *terminal) *cobra.Command {
 func moduleSet(o *operatorVerb) *cobra.Command {
 	var wait time.Duration
 	c := &cobra.Command{
-		Use: "set JOB MODULE.wasm|NAME@VERSION", Short: "Bring another module to the servers of a job, and switch to it", Args: cobra.ExactArgs(2),
-		Long: "The module is checked here as inspect does, given to the servers that run the job, and named as\n" +
-			"the job's next. When every one of them has it compiled, all switch at once; runs that go on keep\n" +
-			"the module with which they began. If one cannot have it, or the command is interrupted, the next\n" +
-			"module is taken back and the job keeps what it has. A module that was pushed with a name is not\n" +
-			"brought again: the servers check it when they get it ready.",
+		Use: "set JOB MODULE.wasm|NAME@VERSION", Short: "Bring a new module to the servers of a job, and switch to it", Args: cobra.ExactArgs(2),
+		Long: "The module is checked here, as by inspect, sent to the servers that run the job, and named as the\n" +
+			"job's next. When all of them have compiled it, all switch at once; runs in progress keep the\n" +
+			"module with which they began. If a server cannot prepare it, or the command is interrupted, the next\n" +
+			"module is withdrawn and the job keeps its present one. A module that was pushed with a name is not\n" +
+			"sent again: the servers check it when they prepare it.",
 		Example: "  wasmjobd module set report report.wasm\n  wasmjobd module set report report@1.4.0\n  wasmjobd module rollback report",
 	}
 	waitFlag(c, &wait)
@@ -97,7 +97,7 @@ func moduleSet(o *operatorVerb) *cobra.Command {
 }
 
 func waitFlag(c *cobra.Command, wait *time.Duration) {
-	c.Flags().DurationVar(wait, "wait", switchPatience, "how long servers may take to get the module ready; 0: do not wait for them")
+	c.Flags().DurationVar(wait, "wait", switchPatience, "how long to wait until servers have the module ready; 0: do not wait")
 }
 
 // setModule names the next module, and waits until the job runs it.
@@ -125,14 +125,14 @@ func fits(ctx context.Context, op cluster, name string, report guest.Report) err
 	return nil
 }
 
-// broughtModule is a module on its way to servers.
+// broughtModule is a module to be sent to servers.
 type broughtModule struct {
 	wasm, sign []byte
 	digest     string
 }
 
-// bring sends the bytes of a module to the servers of a job: to the one with the
-// embedded registry, or to those whose addresses the registry has.
+// bring sends the bytes of a module to the servers of a job: to the server with the embedded
+// registry, or to those whose addresses the registry has.
 func (o *operatorVerb) bring(ctx context.Context, f *config.File, op cluster, name string, m broughtModule) error {
 	if server, ok := op.(*admin.Client); ok {
 		return server.KeepModule(ctx, m.wasm, m.sign, m.digest)
@@ -157,13 +157,12 @@ func (o *operatorVerb) bringToPeers(ctx context.Context, f *config.File, op *ope
 	}
 	faults, err := op.BringModule(ctx, name, m.wasm, m.sign, token)
 	for _, fault := range faults {
-		o.term.note("wasmjobd: it gets the module from another server: %v", fault)
+		o.term.note("wasmjobd: a server gets the module from another server: %v", fault)
 	}
 	return err
 }
 
-// awaitModule waits until the job runs a module, and takes it back if that does
-// not come.
+// awaitModule waits until the job runs a module, and withdraws the module if that fails.
 func (o *operatorVerb) awaitModule(ctx context.Context, op cluster, name, digest string, wait time.Duration) error {
 	if wait == 0 {
 		return o.moduleResult(name, digest, "is to come")
@@ -171,7 +170,7 @@ func (o *operatorVerb) awaitModule(ctx context.Context, op cluster, name, digest
 	patience, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	err := op.AwaitModule(patience, name, digest, func(w operator.ModuleWait) {
-		o.term.note("wasmjobd: %s cannot have it: %s", plain(string(w.ID)), plain(w.Fault))
+		o.term.note("wasmjobd: %s cannot prepare the module: %s", plain(string(w.ID)), plain(w.Fault))
 	})
 	if err == nil {
 		return o.moduleResult(name, digest, "runs")
@@ -180,8 +179,8 @@ func (o *operatorVerb) awaitModule(ctx context.Context, op cluster, name, digest
 	return err
 }
 
-// unname takes a module back that may be named as the next, although err came of
-// naming it.
+// unname withdraws a module that may be named as the next one, although naming it failed with
+// err.
 func (o *operatorVerb) unname(ctx context.Context, op cluster, name, digest string, err error) {
 	coded, ok := errors.AsType[*host.Error](err)
 	if ctx.Err() != nil || ok && (coded.Code == host.Unknown || coded.Code == host.Unavailable) {
@@ -189,7 +188,7 @@ func (o *operatorVerb) unname(ctx context.Context, op cluster, name, digest stri
 	}
 }
 
-// withdraw takes the next module back, also when the verb was interrupted.
+// withdraw withdraws the next module, even if the verb was interrupted.
 func (o *operatorVerb) withdraw(ctx context.Context, op cluster, name, digest string) {
 	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), withdrawPatience)
 	defer cancel()
@@ -197,14 +196,14 @@ func (o *operatorVerb) withdraw(ctx context.Context, op cluster, name, digest st
 		o.term.note("wasmjobd: the next module may still be named, see module show: %v", err)
 		return
 	}
-	o.term.note("wasmjobd: stopped waiting for it; module show %s prints what runs", name)
+	o.term.note("wasmjobd: stopped waiting; module show %s prints which module runs", name)
 }
 
-// untilStart warns that a module is a job's only while its server runs, if the
-// server's file decides again at its next start.
+// untilStart warns that a change of the module lasts only until the server's next start, if the
+// server's file then decides again.
 func (o *operatorVerb) untilStart(f *config.File, op cluster, name string, err error) error {
 	if _, inside := op.(*admin.Client); err == nil && inside && slices.ContainsFunc(f.Jobs, func(c job.Config) bool { return c.Name == name && c.Overwrite }) {
-		o.term.note("wasmjobd: at its next start the server takes the module that its file names for job %s; change the file, or set overwrite = false", plain(name))
+		o.term.note("wasmjobd: at its next start the server uses the module that its file names for job %s; change the file, or set overwrite = false", plain(name))
 	}
 	return err
 }
@@ -213,12 +212,12 @@ func moduleRollback(o *operatorVerb) *cobra.Command {
 	var to string
 	var wait time.Duration
 	c := &cobra.Command{
-		Use: "rollback JOB", Short: "Go back to the module that a job ran before", Args: cobra.ExactArgs(1),
-		Long: "If a next module is awaited, it is taken back and the job keeps what it has. Else the job goes\n" +
-			"back to the module that ran before, as set goes forward: when every server has it. Asked again, it\n" +
-			"goes on to older ones; module show lists them.",
+		Use: "rollback JOB", Short: "Go back to an earlier module of a job", Args: cobra.ExactArgs(1),
+		Long: "If a next module is awaited, it is withdrawn and the job keeps its present one. Otherwise the job\n" +
+			"goes back to its previous module in the way set goes forward: when every server has it. Repeated,\n" +
+			"it goes back to older ones; module show lists them.",
 	}
-	c.Flags().StringVar(&to, "to", "", "the module whose `digest` begins like this")
+	c.Flags().StringVar(&to, "to", "", "module whose `digest` begins with this")
 	waitFlag(c, &wait)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		o.timeout += wait
@@ -229,7 +228,7 @@ func moduleRollback(o *operatorVerb) *cobra.Command {
 	return c
 }
 
-// rollBack goes one step back, and waits until the job runs what it leads to.
+// rollBack goes one step back, and waits until the job runs the resulting module.
 func (o *operatorVerb) rollBack(ctx context.Context, op cluster, name, to string, wait time.Duration) error {
 	back, runs, err := op.RollBack(ctx, name, to)
 	switch {
@@ -244,7 +243,7 @@ func (o *operatorVerb) rollBack(ctx context.Context, op cluster, name, to string
 	return o.awaitModule(ctx, op, name, back.Digest, wait)
 }
 
-// The JSON of the verbs below module. Scripts read it: add fields, change none.
+// The JSON of the verbs below module. Scripts read it: add fields, but do not change any.
 
 type movedModule struct {
 	Version int    `json:"version"`
@@ -259,7 +258,7 @@ func (o *operatorVerb) moduleResult(name, digest, state string) error {
 
 func moduleShow(o *operatorVerb) *cobra.Command {
 	return &cobra.Command{
-		Use: "show JOB", Short: "Show which module a job runs, which is to come, and which ran before", Args: cobra.ExactArgs(1),
+		Use: "show JOB", Short: "Show the present, next and earlier modules of a job", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			return o.ask(c.Context(), func(ctx context.Context, f *config.File, op cluster) error {
 				r, err := op.Job(ctx, args[0])

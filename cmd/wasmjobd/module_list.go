@@ -13,27 +13,27 @@ import (
 	"github.com/wasmjob/wasmjob/host/operator"
 )
 
-// listedModules is the JSON of module list. Scripts read it: add fields, change none.
+// listedModules is the JSON of module list. Scripts read it: add fields, but do not change any.
 type listedModules struct {
 	Version int                      `json:"version"`
 	Modules []operator.ModuleVersion `json:"modules"`
 	Unread  []string                 `json:"unreadable_jobs"`
 }
 
-// usesShown is how many uses of a module a line has room for.
+// usesShown is the number of uses of a module that fit into a line.
 const usesShown = 3
 
 func moduleList(o *operatorVerb) *cobra.Command {
 	var unused bool
 	c := &cobra.Command{
 		Use: "list", Short: "List modules with the jobs that use them", Args: cobra.NoArgs,
-		Long: "The list has the modules that jobs of the cluster run, are to run or ran before, the strategy\n" +
-			"modules that assign their items, the modules that have names, and those on the disk of the server\n" +
-			"that is asked. On ZooKeeper without --address that disk is the data_dir of the configuration. HERE\n" +
-			"is how much room a module takes there, \"-\" if it is only elsewhere.",
+		Long: "Lists the modules that jobs of the cluster run, will run or ran before, the strategy modules that\n" +
+			"assign their items, modules with names, and the modules on the disk of the server that is asked.\n" +
+			"On ZooKeeper without --address that disk is the data_dir of the configuration. HERE is how much\n" +
+			"space a module takes there, \"-\" if it is only elsewhere.",
 		Example: "  wasmjobd module list --unused",
 	}
-	c.Flags().BoolVar(&unused, "unused", false, "only those that nothing uses")
+	c.Flags().BoolVar(&unused, "unused", false, "only unused modules")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		return o.ask(c.Context(), func(ctx context.Context, f *config.File, op cluster) error {
 			list, err := op.Modules(ctx, heldIn(f.Server.DataDir))
@@ -55,7 +55,7 @@ func moduleList(o *operatorVerb) *cobra.Command {
 	return c
 }
 
-// heldIn lists the modules in a data directory; without one nothing is known.
+// heldIn lists the modules in a data directory; nothing is known if there is none.
 func heldIn(dir string) operator.Held {
 	if dir == "" {
 		return nil
@@ -77,7 +77,7 @@ func printModuleList(term *terminal, list listedModules) error {
 		return err
 	}
 	for _, name := range list.Unread {
-		term.note("wasmjobd: which modules job %s uses cannot be read; see job show", plain(name))
+		term.note("wasmjobd: the modules of job %s cannot be read; see job show", plain(name))
 	}
 	return nil
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/wasmjob/wasmjob/internal/oci"
 )
 
-// namesVersion reports whether an argument is NAME@VERSION and no file.
+// namesVersion reports whether an argument is NAME@VERSION and not a file.
 func namesVersion(arg string) bool {
 	_, err := os.Stat(arg)
 	return operator.IsVersion(arg) && !oci.Is(arg) && errors.Is(err, fs.ErrNotExist)
@@ -21,10 +21,9 @@ func namesVersion(arg string) bool {
 
 func modulePin(o *operatorVerb) *cobra.Command {
 	return &cobra.Command{
-		Use: "pin JOB", Short: "Keep the module that a job runs, whatever files say", Args: cobra.ExactArgs(1),
-		Long: "The job keeps its module until unpin: no file of a server replaces it, also none that says\n" +
-			"overwrite, and set and rollback are refused. A release that does not know pins does not run the\n" +
-			"job meanwhile.",
+		Use: "pin JOB", Short: "Keep the module of a job, whatever files say", Args: cobra.ExactArgs(1),
+		Long: "The job keeps its module until unpin: no server's file replaces it, not even with overwrite, and\n" +
+			"set and rollback are refused. Servers of a release without pins do not run the job meanwhile.",
 		RunE: func(c *cobra.Command, args []string) error {
 			return o.pin(c.Context(), args[0], "pinned", cluster.PinModule)
 		},
@@ -33,8 +32,8 @@ func modulePin(o *operatorVerb) *cobra.Command {
 
 func moduleUnpin(o *operatorVerb) *cobra.Command {
 	return &cobra.Command{
-		Use: "unpin JOB", Short: "Let the module of a job be replaced again", Args: cobra.ExactArgs(1),
-		Long: "What the file of a server says counts again from its next start, or when it changes.",
+		Use: "unpin JOB", Short: "Allow the module of a job to be replaced again", Args: cobra.ExactArgs(1),
+		Long: "The files of servers apply again from their next start, or when they change.",
 		RunE: func(c *cobra.Command, args []string) error {
 			return o.pin(c.Context(), args[0], "not pinned", cluster.UnpinModule)
 		},
@@ -58,9 +57,9 @@ func (o *operatorVerb) pin(ctx context.Context, name, state string, do func(clus
 
 func moduleRemove(o *operatorVerb) *cobra.Command {
 	return &cobra.Command{
-		Use: "rm NAME@VERSION", Short: "Take the name of a module away", Args: cobra.ExactArgs(1),
-		Long: "Jobs that run the module keep it. When nothing uses it any more, prune removes it. The name is free\n" +
-			"for another module from then on, and the audit has both.",
+		Use: "rm NAME@VERSION", Short: "Remove the name of a module", Args: cobra.ExactArgs(1),
+		Long: "Jobs that run the module keep it. When nothing uses it any more, prune removes it. The name is\n" +
+			"then free for another module, and the audit has both.",
 		RunE: func(c *cobra.Command, args []string) error {
 			return o.ask(c.Context(), func(ctx context.Context, _ *config.File, op cluster) error {
 				if err := op.UnnameModule(ctx, args[0]); err != nil {
@@ -69,7 +68,7 @@ func moduleRemove(o *operatorVerb) *cobra.Command {
 				return o.term.answer(struct {
 					Version int    `json:"version"`
 					Name    string `json:"name"`
-				}{1, args[0]}, "%s: taken away\n", plain(args[0]))
+				}{1, args[0]}, "%s: name removed\n", plain(args[0]))
 			})
 		},
 	}

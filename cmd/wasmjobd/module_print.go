@@ -13,17 +13,17 @@ type modulesShown struct {
 	Refused []refusedModule `json:"refused_here"`
 }
 
-// refusedModule is one that the server of this configuration does not compile.
+// refusedModule is a module that the server of this configuration refuses to compile.
 type refusedModule struct {
 	Digest string `json:"digest"`
 	Reason string `json:"reason"`
 }
 
-// shownModules are also part of what job show prints.
+// shownModules are also part of the JSON of job show.
 type shownModules struct {
 	Module *shownModule  `json:"module,omitempty"`
 	Next   *shownModule  `json:"next_module,omitempty"`
-	Past   []shownModule `json:"past_modules"` // the newest last
+	Past   []shownModule `json:"past_modules"` // newest last
 	Waits  []shownWait   `json:"next_module_waits_for"`
 	Pinned bool          `json:"module_pinned"`
 }
@@ -36,7 +36,7 @@ type shownModule struct {
 
 type shownWait struct {
 	Instance string `json:"instance"`
-	Fault    string `json:"fault,omitempty"` // why it cannot load the module; empty: it has not reported yet
+	Fault    string `json:"fault,omitempty"` // why it cannot prepare the module; empty if it has not reported yet
 }
 
 func modulesOf(r *operator.ModulesReport) shownModules {
@@ -74,7 +74,7 @@ func printModules(term *terminal, r *operator.JobReport, refused []refusedModule
 	for _, wait := range r.Modules.Waits {
 		why := "not ready yet"
 		if wait.Fault != "" {
-			why = "cannot have it: " + plain(wait.Fault)
+			why = "cannot prepare it: " + plain(wait.Fault)
 		}
 		term.printf("waits for %s, %s\n", plain(string(wait.ID)), why)
 	}

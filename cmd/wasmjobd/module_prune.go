@@ -14,18 +14,18 @@ import (
 func modulePrune(o *operatorVerb) *cobra.Command {
 	var p operator.Prune
 	c := &cobra.Command{
-		Use: "prune", Short: "Remove modules that nothing uses from the disks of servers", Args: cobra.NoArgs,
-		Long: "Prune removes each module that no job of the cluster runs, is to run, can go back to or has as its\n" +
-			"strategy module, that has no name, and that the server got more than a day ago. The server that is\n" +
-			"asked prunes the disks of all servers, or with --here only its own. On ZooKeeper without --address\n" +
-			"prune works on the data_dir of the configuration.\n\n" +
+		Use: "prune", Short: "Remove unused modules from the disks of servers", Args: cobra.NoArgs,
+		Long: "Prune removes each module that no job of the cluster runs, will run, can go back to or uses as its\n" +
+			"strategy module, that has no name, and that the server received more than a day ago. The server\n" +
+			"that is asked prunes the disks of all servers or, with --here, only its own. On ZooKeeper without\n" +
+			"--address, prune works on the data_dir of the configuration.\n\n" +
 			"If the modules of any job are not known, or a server that can be asked does not answer, nothing is\n" +
-			"removed. Servers that only jobs know, such as one that is down, are named, and keep what they\n" +
-			"have.",
+			"removed. Servers known only to jobs, such as a server that is down, are listed and keep their\n" +
+			"modules.",
 		Example: "  wasmjobd module prune --dry-run",
 	}
-	c.Flags().BoolVar(&p.DryRun, "dry-run", false, "list them, and remove none")
-	c.Flags().BoolVar(&p.Here, "here", false, "only on the disk of the server that is asked")
+	c.Flags().BoolVar(&p.DryRun, "dry-run", false, "list the modules without removing them")
+	c.Flags().BoolVar(&p.Here, "here", false, "only on the disk of the server at --address")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		return o.ask(c.Context(), func(ctx context.Context, f *config.File, op cluster) error {
 			p.Remove = pruneIn(f.Server.DataDir)
@@ -47,7 +47,7 @@ func modulePrune(o *operatorVerb) *cobra.Command {
 	return c
 }
 
-// printPruned prints what was removed, or would be, at a place.
+// printPruned prints which modules were or would be removed at a place.
 func (t *terminal) printPruned(all []operator.PrunedModule, bytes int64, dry bool, at string) {
 	for _, m := range all {
 		t.printf("%s\n", plain(m.Digest))
@@ -62,7 +62,7 @@ func (t *terminal) printPruned(all []operator.PrunedModule, bytes int64, dry boo
 	t.printf("%d %s %s%s, %s\n", len(all), noun, done, at, sizeText(bytes))
 }
 
-// pruneIn removes modules from a data directory.
+// pruneIn returns a function that removes modules from a data directory.
 func pruneIn(dir string) func(before time.Time, dry bool, used func() (map[string]bool, error)) ([]host.HeldModule, error) {
 	return func(before time.Time, dry bool, used func() (map[string]bool, error)) ([]host.HeldModule, error) {
 		return host.PruneModules(dir, before, dry, used)

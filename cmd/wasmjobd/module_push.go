@@ -15,33 +15,32 @@ import (
 	"github.com/wasmjob/wasmjob/host/operator"
 )
 
-// pushPatience is how long a push may take by default.
+// pushPatience is the default time limit of a push.
 const pushPatience = 5 * time.Minute
 
 func modulePush(o *operatorVerb) *cobra.Command {
 	var p operator.Push
 	var name, version, to string
 	c := &cobra.Command{
-		Use: "push MODULE.wasm", Short: "Bring a module to the servers, with a report of what it is and a test run", Args: oneModule,
-		Long: "Push examines a module: the kinds of job that it can be, exports, imports, grants that they may need and whether\n" +
-			"they are given, memory, the time to compile it, and a test run with a made-up context and without any grant. A\n" +
-			"module that could not be run, or not by the job of --job, is not saved. Otherwise the server that is asked and\n" +
-			"the servers that take modules get it, and the answer says how many have it on their disk. No job runs it yet:\n" +
-			"see module set.\n\n" +
-			"With --name and --version the module is called NAME@VERSION from then on. No other module ever gets that name,\n" +
-			"unless module rm takes it away. A server keeps modules that have a name.\n\n" +
-			"Instead of a file the module can be an artifact of OCI, as oci://registry.example/report:1.4.0, with @sha256:…\n" +
-			"after that if no other will do; module set and inspect take artifacts, too. The credentials are those that\n" +
-			"docker login writes into config.json in DOCKER_CONFIG; for OCI_REGISTRY they are OCI_USER and OCI_PASSWORD.\n" +
-			"OCI_CA names a file with certificates to trust. A server examines the module in a subprocess of its own. On\n" +
-			"ZooKeeper without --address the module is examined here, and the limits of servers are not known.",
+		Use: "push MODULE.wasm", Short: "Bring a module to the servers, with a report on it and a test run", Args: oneModule,
+		Long: "Push examines a module: its kinds, exports, imports, the grants that these may need and whether\n" +
+			"they are given, memory, compile time, and a trial with a made-up context and no grants. A module\n" +
+			"that cannot run, or not as the job of --job, is not saved. Otherwise the server that is asked and\n" +
+			"the servers that accept modules receive it; the answer counts them. To run it, see module set.\n\n" +
+			"With --name and --version the module is called NAME@VERSION from then on. No other module can get\n" +
+			"that name unless module rm removes it. A server keeps modules with names.\n\n" +
+			"Instead of a file the module can be an OCI artifact such as oci://registry.example/report:1.4.0,\n" +
+			"with @sha256:… to require a digest, also in module set and inspect. The credentials are those of\n" +
+			"docker login in config.json in DOCKER_CONFIG; for the registry in OCI_REGISTRY they are OCI_USER\n" +
+			"and OCI_PASSWORD. OCI_CA names a file with certificates to trust. A server examines the module in\n" +
+			"a subprocess. On ZooKeeper without --address it is examined here, without servers' limits.",
 		Example: "  wasmjobd module push report.wasm --dry-run\n  wasmjobd module push report.wasm --job report --address https://host:8680\n  wasmjobd module push report.wasm --name report --version 1.4.0",
 	}
-	c.Flags().StringVar(&p.Job, "job", "", "a `job` that is to run it")
-	c.Flags().StringVar(&name, "name", "", "a `name` for it, with --version")
-	c.Flags().StringVar(&version, "version", "", "its `version` under that name, as 1.4.0")
-	c.Flags().StringVar(&to, "to", "", "instead of servers, an `artifact` of OCI, as oci://registry.example/report:1.4.0")
-	c.Flags().BoolVar(&p.DryRun, "dry-run", false, "report, and save nothing")
+	c.Flags().StringVar(&p.Job, "job", "", "`job` that should run it")
+	c.Flags().StringVar(&name, "name", "", "`name` for it, with --version")
+	c.Flags().StringVar(&version, "version", "", "`version` under that name, such as 1.4.0")
+	c.Flags().StringVar(&to, "to", "", "push it to an OCI `artifact` such as oci://registry.example/report:1.4.0 instead of servers")
+	c.Flags().BoolVar(&p.DryRun, "dry-run", false, "report without saving anything")
 	o.needsServer = true
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if to != "" {
@@ -115,7 +114,7 @@ func (o *operatorVerb) printPush(path string, r operator.PushReport) error {
 	}
 	for _, s := range r.Other {
 		if s.Fault != "" {
-			o.term.note("wasmjobd: server %s does not have it: %s", plain(s.Address), plain(s.Fault))
+			o.term.note("wasmjobd: server %s does not have the module: %s", plain(s.Address), plain(s.Fault))
 		}
 	}
 	if r.Saved {

@@ -11,16 +11,16 @@ import (
 	"github.com/wasmjob/wasmjob/host/operator"
 )
 
-// moduleRetry lifts what a server has decided for itself, so it works on the
-// server's own files, also while that runs.
+// moduleRetry reverses a decision of a single server, so it works on the server's own files,
+// even while the server runs.
 func moduleRetry(o *operatorVerb) *cobra.Command {
 	return &cobra.Command{
-		Use: "retry DIGEST", Short: "Have a server compile a module again that ended it", Args: cobra.ExactArgs(1),
-		Long: "A server that died while it compiled a module has a process of its own compile it once more. If\n" +
-			"that process dies, too, the server refuses the module until the program, its engine or the memory\n" +
-			"for compiling is another. Retry has the server try again: when the job fires next, or when the\n" +
-			"server starts. It works on the data_dir of the configuration, or at the server of --address; other\n" +
-			"servers decide for themselves. The beginning of the digest is enough.",
+		Use: "retry DIGEST", Short: "Make a server try again to compile a module that crashed it", Args: cobra.ExactArgs(1),
+		Long: "If a server dies while it compiles a module, it later has a separate process compile the module\n" +
+			"once more. If that process dies, too, the server refuses the module until the program, its engine\n" +
+			"or the memory for compiling changes. Retry makes the server try again: when the job fires next, or\n" +
+			"when the server starts. It works on the data_dir of the configuration, or on the server at\n" +
+			"--address; other servers decide for themselves. The beginning of the digest is enough.",
 		Example: "  wasmjobd module retry 3f2a91 --config jobs.toml",
 		RunE: func(c *cobra.Command, args []string) error {
 			at, err := o.elsewhere.server(o.term.env, *o.files)
@@ -53,14 +53,14 @@ func (o *operatorVerb) printRetried(digest string, err error) error {
 	return o.term.answer(struct {
 		Version int    `json:"version"`
 		Digest  string `json:"digest"`
-	}{1, digest}, "%s: is tried when a job needs it next\n", digest)
+	}{1, digest}, "%s: the server tries again when a job needs it next\n", digest)
 }
 
-// refusedOf are the modules of a job that the server with the data directory of
-// the configuration refuses because compiling them ended processes.
+// refusedOf returns the modules of a job that the server with the configuration's data
+// directory refuses because compiling them ended processes.
 func refusedOf(f *config.File, r *operator.ModulesReport) ([]refusedModule, error) {
 	found := []refusedModule{}
-	if f.Server.DataDir == "" { // it belongs to a server elsewhere
+	if f.Server.DataDir == "" { // the configuration is another server's
 		return found, nil
 	}
 	refused, err := host.RefusedModules(f.Server.DataDir)

@@ -19,8 +19,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
 )
 
-// interrupting is a registry whose next commit meets an interruption: its outcome
-// is not known.
+// interrupting is a registry whose next commit is interrupted: its outcome is unknown.
 type interrupting struct {
 	registry.Registry
 	interrupt func()
@@ -67,8 +66,7 @@ func (s *interruptingSession) Sync(ctx context.Context) error {
 	return err
 }
 
-// A verb that is interrupted while it writes the name of the next module leaves
-// none named.
+// A verb that is interrupted while it names the next module leaves none named.
 func TestInterruptedWhileTheModuleIsNamed(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -96,10 +94,10 @@ func TestInterruptedWhileTheModuleIsNamed(t *testing.T) {
 			r.interrupt = cancel
 			var said bytes.Buffer
 			err = tt.verb(ctx, &operatorVerb{term: &terminal{out: &said, err: &said}}, op)
-			if !errors.Is(err, context.Canceled) || !strings.Contains(said.String(), "stopped waiting for it") {
+			if !errors.Is(err, context.Canceled) || !strings.Contains(said.String(), "stopped waiting") {
 				t.Errorf("%v; said:\n%s", err, &said)
 			}
-			if err := r.opened.Sync(t.Context()); err != nil { // what is under way yet comes now
+			if err := r.opened.Sync(t.Context()); err != nil { // pending commits are applied now
 				t.Fatal(err)
 			}
 			after, err := op.Job(t.Context(), "says")
@@ -121,8 +119,8 @@ func rollBackOnce(ctx context.Context, o *operatorVerb, op *operator.Operator) e
 	return o.rollBack(ctx, op, "says", "", time.Minute)
 }
 
-// twoModules is a registry with a job that no server runs any more, and that had
-// another module once.
+// twoModules returns a registry with a job that no server runs any more, and that had another
+// module before.
 func twoModules(t *testing.T) registry.Registry {
 	t.Helper()
 	r := embedded.Memory()

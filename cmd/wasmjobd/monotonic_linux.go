@@ -6,8 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// monotonic returns CLOCK_MONOTONIC, by which systemd knows to which request a reload
-// belongs.
+// monotonic returns CLOCK_MONOTONIC, by which systemd matches a reload with its request.
 func monotonic() time.Duration {
 	var now unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {

@@ -4,5 +4,5 @@ package main
 
 import "time"
 
-// monotonic returns 0: only systemd asks for it.
+// monotonic returns 0: only systemd needs it.
 func monotonic() time.Duration { return 0 }

@@ -23,9 +23,10 @@ func newCommand(term *terminal) *cobra.Command {
 	var lang, kind string
 	c := &cobra.Command{
 		Use:   "new --lang LANGUAGE DIR",
-		Short: "Make a project for a job, in a language of your choice",
-		Long: "New writes a small job that works, with its tests, build files and the SDK's sources, into a directory\n" +
-			"that is not there or empty. It prints two commands: one builds the module, the other runs it.",
+		Short: "Create a project for a job, in a language of your choice",
+		Long: "New writes a small working job, with its tests, build files and the SDK's sources, into a\n" +
+			"directory that does not exist or is empty. It prints two commands: one builds the module, the\n" +
+			"other runs it.",
 		Example: "  wasmjobd new --lang rust report\n  wasmjobd new --lang go --kind dataflow import-orders",
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 || args[0] == "" {
@@ -62,7 +63,7 @@ func makeProject(term *terminal, dir string, p scaffold.Project) error {
 		return err
 	}
 	if rest, ok := strings.CutPrefix(run, "wasmjobd "); ok {
-		run = term.program + " " + rest // in a form that can be typed here
+		run = term.program + " " + rest // as the user can type it
 	}
 	if term.json() {
 		return term.printJSON(newProject{Dir: dir, Name: p.Name, Language: p.Lang, Kind: p.Kind, Build: build, Run: run})

@@ -15,10 +15,10 @@ import (
 // toolchain is what the test of a language's projects needs.
 type toolchain struct {
 	lang string
-	// find says what is missing, or how the printed command is to be changed for
-	// a compiler that is not where authors have it.
+	// find returns what is missing, or how to change the printed command for a compiler that is
+	// not in its usual place.
 	find  func(t *testing.T, dir, kind string) (missing string, change *strings.Replacer)
-	tests string // of the project itself, without Wasm
+	tests string // command for the project's own tests, without Wasm
 }
 
 var asPrinted = strings.NewReplacer()
@@ -38,7 +38,7 @@ func there(name string) bool {
 	return err == nil
 }
 
-// builtHere is a file that make guests leaves under build/.
+// builtHere returns a file that make guests creates under build/.
 func builtHere(t *testing.T, name string) (path string, ok bool) {
 	t.Helper()
 	path, err := filepath.Abs(filepath.Join("../..", name))
@@ -86,8 +86,8 @@ func findC(t *testing.T, _, _ string) (string, *strings.Replacer) {
 	return "", asPrinted
 }
 
-// findAssemblyScript takes the compiler that was fetched for the examples, so
-// that the test needs no network.
+// findAssemblyScript uses the compiler that was fetched for the examples, so that the test
+// needs no network.
 func findAssemblyScript(t *testing.T, dir, _ string) (string, *strings.Replacer) {
 	modules, ok := builtHere(t, "build/assemblyscript/node_modules")
 	if !ok || !there("npm") {
@@ -108,8 +108,8 @@ func findAssemblyScript(t *testing.T, dir, _ string) (string, *strings.Replacer)
 	return "", strings.NewReplacer("npm install && ", "")
 }
 
-// Every project is built and run by the commands that were printed, passes its
-// own tests, and the cases that come with it.
+// Every project can be built and run with the printed commands, and passes its own tests and
+// cases.
 func TestNewProjects(t *testing.T) {
 	t.Parallel()
 	for _, tool := range toolchains() {
@@ -141,8 +141,8 @@ func TestNewProjects(t *testing.T) {
 	}
 }
 
-// namesItsFunctions ends a run as a trap does, where its fuel is used up within
-// its code: the stack has names, which a release must not have stripped.
+// namesItsFunctions ends a run like a trap, when its fuel is used up within its code: the stack
+// must have names, which a release build must not strip.
 func namesItsFunctions(t *testing.T, module string) {
 	t.Helper()
 	var said string
@@ -168,7 +168,7 @@ var unnamed = regexp.MustCompile(`\$\d+\(`)
 // A line of jobs.toml that is an example of a setting has no blank after the #.
 var examples = regexp.MustCompile(`(?m)^#([^ ])`)
 
-// isServed runs the server that the project's README tells of, every second, and
+// isServed runs the server as the project's README says, with a fire every second, and
 // validates the configuration with all its examples.
 func isServed(t *testing.T, dir string) {
 	t.Helper()
@@ -193,7 +193,7 @@ func isServed(t *testing.T, dir string) {
 	}
 }
 
-// shell runs a command as it would be typed, and gives its output.
+// shell runs a command as a user would type it, and returns its output.
 func shell(t *testing.T, dir, command string) string {
 	t.Helper()
 	c := exec.CommandContext(t.Context(), "sh", "-c", command)
@@ -207,7 +207,7 @@ func shell(t *testing.T, dir, command string) string {
 	return out.String()
 }
 
-// omit skips a test whose tools are missing; strictly, that is a failure.
+// omit skips a test whose tools are missing. In strict mode it fails the test instead.
 func omit(t *testing.T, why string) {
 	t.Helper()
 	if os.Getenv("WASMJOBD_STRICT") == "1" {

@@ -30,7 +30,7 @@ type nextFlags struct {
 type fire struct {
 	Time   string `json:"time"`
 	UnixMS int64  `json:"unix_ms"`
-	// ClockChange says that the offset differs from that of the fire before.
+	// ClockChange is set if the offset differs from the previous fire's.
 	ClockChange string `json:"clock_change,omitempty"`
 
 	at time.Time
@@ -41,17 +41,17 @@ func nextCommand(term *terminal) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "next CRON|JOB",
 		Short: "Show when a cron expression or a job fires",
-		Long: "Next shows the coming instants of a cron expression, or of a job of the configuration.\n" +
-			"An argument without blanks is the name of a job.",
+		Long: "Next shows the next instants of a cron expression, or of a job in the configuration. An argument\n" +
+			"without blanks is the name of a job.",
 		Example: "  wasmjobd next '0 0 12 LW * ?' -n 5 --tz America/New_York\n" +
 			"  wasmjobd next '30 2 * * 0' --dialect unix --from 2026-03-01T00:00:00Z\n" +
 			"  wasmjobd next daily-report --config jobs.toml -o json",
 		Args: oneArgument,
 	}
 	flags.config = configFlag(c)
-	c.Flags().IntVarP(&flags.count, "count", "n", 10, "how many instants")
-	c.Flags().StringVar(&flags.zone, "tz", "", "time `zone` in which the schedule is read (default: the job's, or UTC)")
-	c.Flags().StringVar(&flags.from, "from", "", "show what comes after this `instant` (RFC 3339; default: now)")
+	c.Flags().IntVarP(&flags.count, "count", "n", 10, "number of instants")
+	c.Flags().StringVar(&flags.zone, "tz", "", "time `zone` of the schedule (default: the job's, or UTC)")
+	c.Flags().StringVar(&flags.from, "from", "", "show instants after this `instant` (RFC 3339; default: now)")
 	c.Flags().StringVar(&flags.dialect, "dialect", "", "quartz or unix (default: the job's, or quartz)")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		return next(term, args[0], flags, c.Flags().Changed("config"))
@@ -64,7 +64,7 @@ func oneArgument(c *cobra.Command, args []string) error {
 	case len(args) == 0 || strings.TrimSpace(args[0]) == "":
 		return usage("write a cron expression or the name of a job: %s", c.UseLine())
 	case len(args) > 1:
-		return usage("%d arguments where one is wanted; put the cron expression into quotes: '%s'", len(args), strings.Join(args, " "))
+		return usage("%d arguments instead of one; put the cron expression into quotes: '%s'", len(args), strings.Join(args, " "))
 	}
 	return nil
 }
@@ -103,7 +103,7 @@ func next(term *terminal, what string, flags nextFlags, configGiven bool) error 
 		term.printf("\n")
 	}
 	if len(fires) < flags.count {
-		term.note("it does not fire after that")
+		term.note("it never fires after that")
 	}
 	for _, note := range config.Warnings(s, from) {
 		term.note("%s", note)
@@ -111,9 +111,8 @@ func next(term *terminal, what string, flags nextFlags, configGiven bool) error 
 	return nil
 }
 
-// planOf decides what the argument of "next" is: a job, or one that is made of a cron
-// expression. A blank makes it a cron
-// expression, unless the given configuration has a job of that name.
+// planOf interprets the argument of "next". If it has a blank, it is a cron expression, unless
+// the given configuration has a job of that name; otherwise it names a job.
 func planOf(term *terminal, what string, flags nextFlags, configGiven bool) (job.Config, error) {
 	p := job.Config{Cron: what, TimeZone: "UTC"}
 	isCron := strings.ContainsAny(what, " \t")
@@ -149,12 +148,12 @@ func planOf(term *terminal, what string, flags nextFlags, configGiven bool) (job
 	return p, nil
 }
 
-// jobOrCron explains a configuration that could not be read, in case a cron
-// expression was meant.
+// jobOrCron explains a configuration that could not be read, in case a cron expression was
+// meant.
 func jobOrCron(what string, configGiven bool, err error) error {
 	var problems config.Problems
 	if !configGiven && errors.As(err, &problems) && len(problems) == 1 && problems[0].Why.Code == reason.FileUnreadable {
-		return exitf(exitNotFound, "%q has no blanks, so it is the name of a job, but there is no %s here; say where with --config", what, defaultConfig)
+		return exitf(exitNotFound, "%q has no blanks, so it is the name of a job, but there is no %s here; name one with --config", what, defaultConfig)
 	}
 	return err
 }
@@ -176,8 +175,8 @@ func jobNames(f *config.File) []string {
 	return names
 }
 
-// andAsk ends a message about a name with the question what was meant, if it is
-// known.
+// andAsk returns the end of a message about an unknown name: a question with the similar known
+// name, or "".
 func andAsk(name string, known []string) string {
 	if ask := nearest.Question(name, known); ask != "" {
 		return "; " + ask
@@ -185,7 +184,7 @@ func andAsk(name string, known []string) string {
 	return ""
 }
 
-// noSuchJob is the error for a name that the configuration does not have.
+// noSuchJob is the error for a job that the configuration does not have.
 func noSuchJob(f *config.File, name string) error {
 	names := jobNames(f)
 	if ask := andAsk(name, names); ask != "" {
@@ -235,10 +234,10 @@ func clockChange(before, after time.Time) string {
 	return fmt.Sprintf("%s to %s", a, b)
 }
 
-// clock writes an instant for people: weekday, date, time, offset, zone.
+// clock formats an instant for people: weekday, date, time, offset, zone.
 func clock(at time.Time) string {
 	s := at.Format("Mon 2006-01-02 15:04:05 -07:00")
-	// Zones without letters of their own have the offset as abbreviation.
+	// Zones without letters of their own have the offset as their abbreviation.
 	if name, _ := at.Zone(); !strings.HasPrefix(name, "+") && !strings.HasPrefix(name, "-") {
 		s += " " + name
 	}

@@ -14,14 +14,14 @@ import (
 )
 
 const (
-	// notifyEvery is how often the service manager learns how things are.
+	// notifyEvery is the interval of reports to the service manager.
 	notifyEvery = 5 * time.Second
-	// drainExtension is how much more time a server that drains asks for each time. The
-	// bound of the drain is the server's own.
+	// drainExtension is the additional time that a draining server asks for each time. The
+	// server itself bounds the drain.
 	drainExtension = 30 * time.Second
 )
 
-// notifier reports the state of a server to systemd, as sd_notify does. nil reports
+// notifier reports the state of a server to systemd, like sd_notify. A nil notifier reports
 // nothing.
 type notifier struct {
 	socket net.Conn
@@ -30,7 +30,7 @@ type notifier struct {
 	log    *slog.Logger
 }
 
-// notified is what of a Host is reported.
+// notified is the part of a Host that is reported.
 type notified interface {
 	Ready() <-chan struct{}
 	Gauges() host.Gauges
@@ -38,8 +38,8 @@ type notified interface {
 	Alive(ctx context.Context) error
 }
 
-// newNotifier returns the notifier for the socket that the environment names; nil if there
-// is none.
+// newNotifier returns the notifier for the socket that the environment names; nil if there is
+// none.
 func newNotifier(env []string, log *slog.Logger) *notifier {
 	path, _ := variable(env, "NOTIFY_SOCKET")
 	if path == "" {
@@ -79,13 +79,13 @@ func (n *notifier) reloading() (done func()) {
 	return func() { n.send("READY=1") }
 }
 
-// run reports the state of a host until ended is closed. stopping ends when the host is asked
-// to end.
+// run reports the state of a host until ended is closed. stopping ends when the host should
+// end.
 func (n *notifier) run(stopping context.Context, ended <-chan struct{}, h notified, m *metrics.Metrics) {
 	if n == nil {
 		return
 	}
-	defer n.socket.Close() //nolint:errcheck // everything was sent
+	defer n.socket.Close() //nolint:errcheck // all messages were sent
 	again := time.NewTicker(n.every)
 	defer again.Stop()
 	ready, stop := h.Ready(), stopping.Done()
@@ -116,7 +116,7 @@ func extension() string {
 	return fmt.Sprintf("\nEXTEND_TIMEOUT_USEC=%d", drainExtension.Microseconds())
 }
 
-// statusLine is what "systemctl status" shows.
+// statusLine is the line that "systemctl status" shows.
 func statusLine(h notified, m *metrics.Metrics) string {
 	g := h.Gauges()
 	line := fmt.Sprintf("leader of %d of %d jobs; %d running", g.Leads, g.Jobs, m.Running())

@@ -35,7 +35,7 @@ func newManager(t *testing.T) manager {
 	return manager{c, path}
 }
 
-// await reads messages until one has a line that matches, and returns that message.
+// await reads messages until one has a line that matches, and returns it.
 func (m manager) await(t *testing.T, pattern string) string {
 	t.Helper()
 	line := regexp.MustCompile("(?m)^" + pattern + "$")
@@ -54,7 +54,7 @@ func (m manager) await(t *testing.T, pattern string) string {
 	}
 }
 
-// A server tells its service manager when it is ready, reads its files again, drains, and
+// A server notifies its service manager when it is ready, reads its files again, drains, and
 // that it is alive all the time.
 func TestServeNotifiesItsManager(t *testing.T) {
 	t.Parallel()
@@ -88,7 +88,7 @@ func TestServeNotifiesItsManager(t *testing.T) {
 	}
 }
 
-// patient is a host that is stuck, or not.
+// patient is a host that may be stuck.
 type patient struct {
 	stuck error
 	g     host.Gauges
@@ -100,8 +100,8 @@ func (p *patient) Gauges() host.Gauges         { return p.g }
 func (p *patient) Healthy() error              { return p.away }
 func (p *patient) Alive(context.Context) error { return p.stuck }
 
-// A stuck server is silent towards the watchdog, so the manager restarts it. One that is
-// just without its registry is not.
+// A stuck server does not notify the watchdog, so the manager restarts it. A server that is
+// only without its registry does.
 func TestStuckServerDoesNotFeedTheWatchdog(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -21,23 +21,23 @@ var (
 	occupierNeighbours = flag.Int("neighbours", 1, "how many neighbours there are, due at the same instants")
 )
 
-// occupier is what wants all of a server for itself, for as long as it is let.
+// occupier is a job, or several, that uses all resources of a server that it can get.
 type occupier struct {
 	name string
-	toml string   // [host.allow] and jobs; nothing: the neighbour is alone
-	jobs []string // their modules and they bear these names
+	toml string   // [host.allow] and jobs; empty: the neighbour is alone
+	jobs []string // names of the jobs, and of their modules
 	use  []string // the files of the modules; see copyModule
 }
 
-// lateness is how late the neighbour began, ascending.
+// lateness is how late the neighbour began, sorted.
 type lateness []time.Duration
 
-// of gives the least lateness that so many of 100 do not exceed.
+// of returns the smallest lateness that the given percentage does not exceed.
 func (l lateness) of(percent int) time.Duration { return l[(len(l)*percent+99)/100-1] }
 
-// TestOccupiers has each of them for some ten seconds beside a job that is due
-// each second, in a server with default settings. No fire of that may be missed or
-// a second late; the claim is that it is 50 ms later than alone at most.
+// TestOccupiers runs each occupier for some ten seconds beside a job that is due each second,
+// in a server with default settings. No fire of that job may be missed or a second late; the
+// claim is that it is at most 50 ms later than alone.
 func TestOccupiers(t *testing.T) {
 	if !*hostile {
 		return // it measures real time: make hostile
@@ -105,8 +105,8 @@ func occupiers(t *testing.T) []occupier {
 	return append(all, jobs)
 }
 
-// runNeighbour serves the occupier and a neighbour, and returns how late that was and how
-// many guests the occupier began.
+// runNeighbour runs a server with the occupier and a neighbour, and returns how late the
+// neighbour was and how many guests of the occupier began.
 func runNeighbour(t *testing.T, o occupier) (late lateness, guests int) {
 	t.Helper()
 	dir := t.TempDir()
@@ -126,7 +126,7 @@ func runNeighbour(t *testing.T, o occupier) (late lateness, guests int) {
 	}
 	d := startServe(t, dir)
 	fires := *occupierFires
-	// A neighbour that never fires would leave us without any event.
+	// Without any fire of the neighbour, no event would come.
 	patience := time.AfterFunc(time.Duration(fires+30)*time.Second, func() { _ = d.Process.Kill() })
 	defer patience.Stop()
 	type fire struct {
@@ -134,7 +134,7 @@ func runNeighbour(t *testing.T, o occupier) (late lateness, guests int) {
 		at  int64
 	}
 	began := map[fire]time.Duration{} // how late
-	first := int64(0)                 // the instant after all occupiers had begun
+	first := int64(0)                 // the first instant after all occupiers had begun
 	missing := fires * *occupierNeighbours
 	d.until(t, func(e eventLine) bool {
 		switch {
@@ -184,7 +184,7 @@ func runNeighbour(t *testing.T, o occupier) (late lateness, guests int) {
 	return late, guests
 }
 
-// statesOf are what became of a job's fires, by instant.
+// statesOf returns the states of a job's fires, by instant.
 func statesOf(t *testing.T, dir, name string) map[int64]string {
 	t.Helper()
 	var listed struct {

@@ -19,29 +19,29 @@ import (
 	"github.com/wasmjob/wasmjob/internal/nearest"
 )
 
-// operatorVerb is the common part of the verbs for operators: they use the registry
-// of the configuration or, if that is embedded in a running server, ask the server.
+// operatorVerb is the common part of the verbs for operators: they use the registry of the
+// configuration or, if that is embedded in a running server, the server.
 type operatorVerb struct {
 	term    *terminal
 	files   *[]string
 	timeout time.Duration
-	// elsewhere are the flags of a server that is asked instead.
+	// elsewhere has the flags that select another server.
 	elsewhere addressFlags
-	// readOnly: the verb writes nothing, and is not let.
+	// readOnly: the verb writes nothing, and the session prevents it.
 	readOnly bool
-	// needsServer: the verb does nothing for a server that is yet to start.
+	// needsServer: the verb has no effect on a server that is not running.
 	needsServer bool
 	// records: without a server the verb writes into the history.
 	records bool
-	// unbounded: the verb goes on for as long as there is something to show.
+	// unbounded: the verb runs as long as there is something to show.
 	unbounded bool
-	// recalls: on the registry itself the verb reads this server's history.
+	// recalls: without a server the verb reads this server's history.
 	recalls bool
 }
 
 const defaultPatience = 10 * time.Second
 
-// operatorNoun makes a noun of the command line with its verbs.
+// operatorNoun adds verbs to a noun of the command line.
 func operatorNoun(term *terminal, c *cobra.Command, verbs ...func(*operatorVerb) *cobra.Command) *cobra.Command {
 	for _, verb := range verbs {
 		o := &operatorVerb{term: term}
@@ -54,15 +54,15 @@ func operatorNoun(term *terminal, c *cobra.Command, verbs ...func(*operatorVerb)
 	return c
 }
 
-// look runs a verb that looks at the registry as it is. Where that is inside a server
-// that runs, it looks through the server.
+// look runs a verb that reads the registry. If the registry is inside a running server, it
+// reads through the server.
 func (o *operatorVerb) look(ctx context.Context, verb func(context.Context, *config.File, *operator.Operator) error) error {
 	return o.within(ctx, func(ctx context.Context, f *config.File) error {
 		return o.lookAt(ctx, f, func(op *operator.Operator) error { return verb(ctx, f, op) })
 	})
 }
 
-// lookAt is look with a configuration that was read already.
+// lookAt is look with a configuration that was already read.
 func (o *operatorVerb) lookAt(ctx context.Context, f *config.File, do func(*operator.Operator) error) error {
 	if f.Registry.Kind == config.ZooKeeper {
 		return o.onRegistry(ctx, f, do)
@@ -76,11 +76,11 @@ func (o *operatorVerb) lookAt(ctx context.Context, f *config.File, do func(*oper
 	}, do)
 }
 
-// within reads the configuration for a verb, and runs it until a signal or the
-// time-out ends it.
+// within reads the configuration for a verb, and runs the verb until a signal or the time-out
+// ends it.
 func (o *operatorVerb) within(ctx context.Context, verb func(context.Context, *config.File) error) error {
 	if _, absent := os.Stat(defaultConfig); slices.Equal(*o.files, []string{defaultConfig}) && errors.Is(absent, fs.ErrNotExist) {
-		return exitf(exitInvalid, "there is no %s here; name a configuration by --config, or a server by --address", defaultConfig)
+		return exitf(exitInvalid, "there is no %s here; name a configuration with --config, or a server with --address", defaultConfig)
 	}
 	f, err := loadConfig(o.term, *o.files)
 	if err != nil {
@@ -92,7 +92,7 @@ func (o *operatorVerb) within(ctx context.Context, verb func(context.Context, *c
 // bounded runs a verb until a signal or the time-out ends it.
 func (o *operatorVerb) bounded(ctx context.Context, verb func(context.Context) error) error {
 	if o.timeout <= 0 {
-		return usage("--timeout: write a time of more than zero")
+		return usage("--timeout: write a positive duration")
 	}
 	return untilSignal(ctx, func(ctx context.Context) error {
 		if o.unbounded {
@@ -120,8 +120,8 @@ func coded(err error) error {
 	return &exitError{code: cmp.Or(exitCodes[e.Code], exitFailure), err: err}
 }
 
-// each calls do for several jobs. It reports the failure of one and goes on with
-// the others; the first error decides the exit code.
+// each calls do for several jobs. It reports failures and goes on with the other jobs; the
+// first error decides the exit code.
 func (o *operatorVerb) each(ctx context.Context, names []string, asked string, do func(context.Context, cluster, string) error) error {
 	return o.ask(ctx, func(ctx context.Context, _ *config.File, op cluster) error {
 		result := askedOf{Version: 1, Jobs: []string{}, Asked: asked}
@@ -153,14 +153,13 @@ func (o *operatorVerb) each(ctx context.Context, names []string, asked string, d
 	})
 }
 
-// asBefore says of a job that there was nothing to change. It is no failure.
+// asBefore says that a job needed no change. It is no failure.
 type asBefore string
 
 // Error implements error.
 func (a asBefore) Error() string { return string(a) }
 
-// withNearest adds to the error of a job that is not there which one may have
-// been meant.
+// withNearest adds the most similar name to the error for a job that does not exist.
 func withNearest(ctx context.Context, op interface {
 	Names(context.Context) ([]string, error)
 }, name string, err error) error {

@@ -9,26 +9,26 @@ import (
 	"syscall"
 )
 
-// terminal is the environment of a verb: nothing in this package uses os.Stdin,
-// os.Stdout, os.Stderr or os.Getenv, so tests can run verbs in one process.
+// terminal is the environment of a verb: nothing in this package uses os.Stdin, os.Stdout,
+// os.Stderr or os.Getenv, so tests can run verbs in one process.
 //
 // Data goes to out, all messages for people go to err.
 type terminal struct {
 	program  string   // as it was called
-	env      []string // as os.Environ
+	env      []string // in the form of os.Environ
 	in       io.Reader
 	out, err io.Writer
-	flush    func() // lets what was written to err arrive; nil: it has
+	flush    func() // waits until text written to err has arrived; nil: not needed
 
 	format  outputFormat // flag --output
-	started bool         // a verb's own code has begun; before that errors are usage errors
+	started bool         // the verb's own code has begun; earlier errors are usage errors
 }
 
-// dataWriter records that data could not be written: a verb whose output is lost
-// must not report success.
+// dataWriter records that data could not be written: a verb whose output is lost must not
+// report success.
 type dataWriter struct {
 	to  io.Writer
-	err error // the first
+	err error // the first one
 }
 
 func (w *dataWriter) Write(p []byte) (int, error) {
@@ -39,8 +39,8 @@ func (w *dataWriter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// lost returns the error of a verb whose output could not be written. A reader that
-// closes the pipe early is no error.
+// lost returns the error of a verb whose output could not be written. A reader that closes the
+// pipe early is no error.
 func (w *dataWriter) lost() error {
 	if w.err == nil || errors.Is(w.err, syscall.EPIPE) {
 		return nil
@@ -61,20 +61,20 @@ func (t *terminal) note(format string, args ...any) {
 	fmt.Fprintln(t.err, visibleText(strings.TrimRight(fmt.Sprintf(format, args...), "\n")))
 }
 
-// noteUnread names the servers that may have more than what is shown.
+// noteUnread names servers that may have more to show.
 func (t *terminal) noteUnread(servers []string) {
 	if len(servers) > 0 {
 		t.note("these servers did not answer, and may have more: %s", strings.Join(servers, ", "))
 	}
 }
 
-// printJSON writes v as indented JSON, without escaping of <, > and &, and with
-// that of all that steers a terminal.
+// printJSON writes v as indented JSON. It does not escape <, > and &, but does escape
+// characters that control a terminal.
 func (t *terminal) printJSON(v any) error {
 	return t.encodeJSON(v, "  ")
 }
 
-// printJSONLine writes v as JSON on one line, as printJSON does.
+// printJSONLine writes v like printJSON, but on one line.
 func (t *terminal) printJSONLine(v any) error {
 	return t.encodeJSON(v, "")
 }
@@ -109,7 +109,7 @@ const (
 // String, Set and Type make an outputFormat a flag.
 func (f *outputFormat) String() string { return string(*f) }
 
-// Set refuses formats that no verb knows.
+// Set refuses unknown formats.
 func (f *outputFormat) Set(s string) error {
 	switch v := outputFormat(s); v {
 	case formatText, formatJSON:

@@ -18,14 +18,14 @@ type planDocument struct {
 func planCommand(term *terminal) *cobra.Command {
 	o := &operatorVerb{term: term, readOnly: true}
 	c := &cobra.Command{
-		Use: "plan", Short: "Show what a configuration changes in the registry, and where that has drifted from it",
-		Long: "Plan compares the jobs of the configuration with the registry by the rule by which a server merges\n" +
-			"them at its start and when it reads its files again, and writes nothing. A setting is taken (the\n" +
+		Use: "plan", Short: "Show what a configuration would change in the registry, and where the registry has drifted from it",
+		Long: "Plan compares the jobs of the configuration with the registry by the rules by which a server\n" +
+			"merges them when it starts or reads its files again, and writes nothing. A setting is taken (the\n" +
 			"file's value goes into the registry), drift (the registry was changed since the file was applied,\n" +
 			"and stays as it is) or disputed (both were changed, and the registry stays). With overwrite = true\n" +
-			"all are taken. A job is new, changes, same, unread, or other, which is in the registry alone.\n" +
-			"Modules are not compared, and values that another server's file had are not known here. If\n" +
-			"anything is drift, disputed or unread, plan exits with 5.",
+			"all are taken. A job is new, changes, same, unread, or other, which is only in the registry.\n" +
+			"Modules are not compared, and values from another server's file are not known here. If anything is\n" +
+			"drift, disputed or unread, plan exits with 5.",
 		Example: "  wasmjobd plan\n  wasmjobd plan --config jobs.toml -o json",
 		Args:    cobra.NoArgs,
 	}
@@ -64,7 +64,7 @@ func printPlan(term *terminal, jobs []operator.Planned) {
 	}
 }
 
-// drifted is an error if the registry does not follow the file.
+// drifted returns an error if the registry does not match the file.
 func drifted(jobs []operator.Planned) error {
 	settings, unread := 0, 0
 	for _, j := range jobs {
@@ -79,9 +79,9 @@ func drifted(jobs []operator.Planned) error {
 	}
 	switch {
 	case unread > 0:
-		return exitf(exitConflict, "what the registry has of %s cannot be read: wasmjobd doctor --registry", count(unread, "job"))
+		return exitf(exitConflict, "the registry's configuration of %s cannot be read: see wasmjobd doctor --registry", count(unread, "job"))
 	case settings > 0:
-		return exitf(exitConflict, "the registry does not follow the file in %s; with overwrite = true the file wins", count(settings, "setting"))
+		return exitf(exitConflict, "the registry differs from the file in %s; with overwrite = true the file wins", count(settings, "setting"))
 	}
 	return nil
 }

@@ -24,18 +24,18 @@ import (
 // cluster is what verbs talk to: the registry of a cluster, or the one server in
 // which the registry is embedded.
 //
-//nolint:interfacebloat // it is what all verbs together ask for
+//nolint:interfacebloat // the requests of all verbs
 type cluster interface {
 	Dump(context.Context, string, io.Writer) error
 	Names(context.Context) ([]string, error)
 	Jobs(context.Context) ([]operator.JobReport, error)
 	Job(context.Context, string) (*operator.JobReport, error)
 	Explain(context.Context, operator.Question) (*operator.Explanation, error)
-	// Doctor goes by the options of a server elsewhere if that is asked.
+	// Doctor uses the given options, or those of the server that is asked.
 	Doctor(ctx context.Context, as host.Options, names ...string) (*operator.Diagnosis, error)
 	operator.LogReader
 
-	// CreateJob has the text read by a server that is asked, else by the function.
+	// CreateJob makes the server that is asked read the text, or else calls the function.
 	CreateJob(context.Context, operator.JobText, func(operator.JobText) (job.Config, error)) (warning string, err error)
 	ApplyJob(context.Context, operator.JobText, func(operator.JobText) (job.Config, error)) (operator.Planned, error)
 	SetJob(ctx context.Context, name string, disabled bool) error
@@ -91,15 +91,15 @@ var (
 )
 
 const (
-	// settleTime is how long a server may have the registry inside without
-	// answering, as it does for a moment when it starts and ends.
+	// settleTime is how long a server may have the registry inside without answering, as it
+	// does for a moment when it starts and ends.
 	settleTime = 2 * time.Second
-	// reachAgain is the time between two tries to reach it.
+	// reachAgain is the time between two attempts to reach it.
 	reachAgain = 20 * time.Millisecond
 )
 
-// ask runs a verb on the registry, on the server that has it inside, or on the one at
-// the address that was given. Of that server there is no configuration.
+// ask runs a verb on the registry, on the server that has it inside, or on the server at the
+// given address, which has no configuration here.
 func (o *operatorVerb) ask(ctx context.Context, verb func(context.Context, *config.File, cluster) error) error {
 	at, err := o.elsewhere.server(o.term.env, *o.files)
 	if err != nil {
@@ -123,8 +123,8 @@ func (o *operatorVerb) ask(ctx context.Context, verb func(context.Context, *conf
 	})
 }
 
-// reach asks the server in which the registry is embedded. If none runs, it opens
-// the registry's files instead.
+// reach asks the server in which the registry is embedded. If none is running, it opens the
+// registry's files instead.
 func (o *operatorVerb) reach(ctx context.Context, f *config.File, asked func(*admin.Client) error, direct func(*operator.Operator) error) error {
 	again := time.NewTicker(reachAgain)
 	defer again.Stop()
@@ -139,7 +139,7 @@ func (o *operatorVerb) reach(ctx context.Context, f *config.File, asked func(*ad
 		}
 		err = o.onRegistry(ctx, f, direct)
 		if e, ok := errors.AsType[*host.Error](err); ok && o.needsServer && e.Code == host.Refused {
-			return fmt.Errorf("%w; none runs on %s: start it with serve", err, f.Server.DataDir)
+			return fmt.Errorf("%w; no server runs on %s: start it with serve", err, f.Server.DataDir)
 		}
 		if !errors.Is(err, embedded.ErrInUse) {
 			return err
@@ -150,7 +150,7 @@ func (o *operatorVerb) reach(ctx context.Context, f *config.File, asked func(*ad
 		case <-settled:
 		case <-ctx.Done():
 		}
-		return exitf(exitConflict, "%w\nthe server that has it does not answer operators: see its log, or stop it", err)
+		return exitf(exitConflict, "%w\nthe server that has the registry does not answer operators: see its log, or stop it", err)
 	}
 }
 
@@ -199,7 +199,7 @@ func (o *operatorVerb) withRegistry(f *config.File, do func(registry.Registry) e
 	}
 	dir := filepath.Join(f.Server.DataDir, "registry")
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-		return exitf(exitNotFound, "there is no registry at %s; serve makes it (or is this another server's configuration?)", dir)
+		return exitf(exitNotFound, "there is no registry at %s; serve creates it (or is this another server's configuration?)", dir)
 	}
 	r, err := embedded.Open(dir, embedded.Options{})
 	if err != nil {

@@ -5,22 +5,22 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// reasonCode is the code next to the text of a reason, in JSON. Scripts compare the
-// code; the text may change.
+// reasonCode is a reason's code beside its text, in JSON. Scripts compare the code; the text
+// may change.
 type reasonCode struct {
-	ReasonCode   reason.Code       `json:"reason_code,omitempty"` // absent where there are words alone
+	ReasonCode   reason.Code       `json:"reason_code,omitempty"` // absent for a text without a code
 	ReasonParams map[string]string `json:"reason_params,omitempty"`
 }
 
 func codeOf(r reason.Reason) reasonCode { return reasonCode{r.Code, r.Params()} }
 
-// finding is something that is wrong, or to be known, of a job.
+// finding is a problem of a job, or something to know about it.
 type finding struct {
 	Kind   string            `json:"kind"` // wrong, blocker, breaks, needs or note
 	Code   reason.Code       `json:"code,omitempty"`
 	Params map[string]string `json:"params,omitempty"`
 	Text   string            `json:"text"`
-	Hint   string            `json:"hint,omitempty"` // what to do, where the text does not say it
+	Hint   string            `json:"hint,omitempty"` // what to do, if the text does not say it
 }
 
 func findingsOf(kind string, all []reason.Reason) []finding {
@@ -39,8 +39,7 @@ func textsOf(all []reason.Reason) []string {
 	return out
 }
 
-// blockedBy returns what keeps servers of ours from a job that also has other
-// problems.
+// blockedBy returns why servers of ours do not run a job that also has other problems.
 func blockedBy(r *operator.JobReport) []string {
 	var out []string
 	for _, why := range r.Blockers {

@@ -13,8 +13,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry/zk"
 )
 
-// withRegistry calls do with the registry of the cluster, and closes it afterwards.
-// For the embedded registry it passes nil: a host creates that itself.
+// withRegistry calls do with the registry of the cluster, and closes it afterwards. For the
+// embedded registry it passes nil: a host creates that itself.
 func withRegistry(f *config.File, access config.Access, readOnly bool, log *slog.Logger, do func(registry.Registry) error) error {
 	if f.Registry.Kind != config.ZooKeeper {
 		return do(nil)
@@ -31,8 +31,8 @@ func withRegistry(f *config.File, access config.Access, readOnly bool, log *slog
 	return errors.Join(do(r), r.Close())
 }
 
-// serverIP is the address that names this server in a shared registry, and
-// whether it was chosen.
+// serverIP returns the address that identifies this server in a shared registry, and whether it
+// was chosen.
 func serverIP(f *config.File) (ip string, chosen bool, err error) {
 	if f.Server.IP != "" {
 		return f.Server.IP, false, nil
@@ -58,14 +58,14 @@ func serverIP(f *config.File) (ip string, chosen bool, err error) {
 	}
 	a, ok := ownAddress(all)
 	if !ok {
-		return "", false, exitf(exitInvalid, "this machine has no IPv4 address but loopback, so it cannot be named after one; set ip in [server]")
+		return "", false, exitf(exitInvalid, "this machine has no IPv4 address but loopback that could identify it; set ip in [server]")
 	}
 	return a.String(), true, nil
 }
 
-// ownAddress chooses as ElasticJob does: an address of IPv4 that is not
-// loopback, and rather a public one than one that many networks have. Of
-// several the first, since bridges to containers come late.
+// ownAddress chooses like ElasticJob: an IPv4 address that is not loopback, and a public one
+// rather than a private one. Of several it takes the first, since bridges to containers come
+// late.
 func ownAddress(all []netip.Addr) (netip.Addr, bool) {
 	var found netip.Addr
 	for _, a := range all {

@@ -29,36 +29,36 @@ type reloader struct {
 	term   *terminal
 	flags  serveFlags
 	log    *slog.Logger
-	tty    bool          // the server was started from a terminal
+	tty    bool          // the server was started on a terminal
 	screen bool          // a person reads standard error
-	asked  chan struct{} // by a signal; holds one
-	wanted chan want     // from callers that wait for the result
+	asked  chan struct{} // requests by a signal; holds one
+	wanted chan want     // requests by callers that wait for the result
 	now    atomic.Pointer[config.File]
-	sums   map[string][sha256.Size]byte // of the secrets that the server has
-	taken  atomic.Pointer[string]       // why the address of [admin] cannot be had yet; nil: it can
+	sums   map[string][sha256.Size]byte // digests of the secrets that the server uses
+	taken  atomic.Pointer[string]       // why the address of [admin] is not available yet; nil if it is
 
 	ip      string                 // of the server
-	drained atomic.Pointer[string] // why it starts nothing; nil: it is not drained
+	drained atomic.Pointer[string] // why it starts nothing; nil if it is not drained
 
 	metrics *metrics.Metrics // of the server
 	alerts  *alert.Watcher   // of the server
-	manager *notifier        // nil: there is none
+	manager *notifier        // nil if there is none
 	events  *admin.Events    // of the server
-	logs    *runlog.Logs     // of its runs
-	push    operator.Push    // of modules to the server
+	logs    *runlog.Logs     // of the server's runs
+	push    operator.Push    // options for pushing modules to the server
 }
 
-// want is a request for the files to be read again.
+// want is a request to read the files again.
 type want struct {
 	to  chan<- fresh // has room for the result
-	dry bool         // the server goes on as before
+	dry bool         // the server keeps its configuration
 }
 
 // fresh is the result of reading the files again.
 type fresh struct {
 	admin.Reloaded
-	faults []error   // all that is wrong; then nothing has changed
-	code   host.Code // of what is wrong; "": the files are
+	faults []error   // all faults; if there are any, nothing has changed
+	code   host.Code // kind of the faults; "": the files are faulty
 }
 
 func newReloader(term *terminal, flags serveFlags, f *config.File, log *slog.Logger) *reloader {
@@ -69,16 +69,15 @@ func newReloader(term *terminal, flags serveFlags, f *config.File, log *slog.Log
 	return r
 }
 
-// file is the configuration by which the server goes.
+// file returns the configuration that the server uses.
 func (r *reloader) file() *config.File { return r.now.Load() }
 
-// hangup makes the files be read again, or returns that the server has to stop: a
-// closing terminal sends the same signal, and the server would go on without being
-// seen.
+// hangup requests a reload, or returns that the server must stop: a closing terminal sends the
+// same signal, and otherwise the server would go on unseen.
 func (r *reloader) hangup() (ends bool) {
 	switch {
 	case r.tty && !onTerminal():
-		r.log.Warn("the terminal from which the server was started is gone, so the server stops as at SIGTERM; to keep it running, start it by a service manager or with nohup")
+		r.log.Warn("the terminal on which the server was started is gone, so the server stops as at SIGTERM; to keep it running, start it with a service manager or nohup")
 		return true
 	case r.flags.shadow:
 		r.log.Warn("SIGHUP stops a shadow as SIGTERM does; restart it to use other files")
@@ -86,7 +85,7 @@ func (r *reloader) hangup() (ends bool) {
 	}
 	select {
 	case r.asked <- struct{}{}:
-	default: // it is about to do so
+	default: // a request is waiting already
 	}
 	return false
 }
@@ -101,13 +100,13 @@ func onTerminal() bool {
 	return true
 }
 
-// ask has the files read again, and waits for what comes of it.
+// ask requests a reload, and waits for its result.
 func (r *reloader) ask(ctx context.Context, dry bool) (admin.Reloaded, error) {
 	got := make(chan fresh, 1)
 	select {
 	case r.wanted <- want{got, dry}:
 	case <-ctx.Done():
-		return admin.Reloaded{}, &host.Error{Code: host.Unavailable, Msg: "not reloaded: the server is starting, or about to end", Err: ctx.Err()}
+		return admin.Reloaded{}, &host.Error{Code: host.Unavailable, Msg: "not reloaded: the server is starting or stopping", Err: ctx.Err()}
 	}
 	select {
 	case f := <-got:
@@ -116,7 +115,7 @@ func (r *reloader) ask(ctx context.Context, dry bool) (admin.Reloaded, error) {
 		}
 		return f.Reloaded, nil
 	case <-ctx.Done():
-		return admin.Reloaded{}, &host.Error{Code: host.Unknown, Msg: "the server still reads its files; see its log for the result", Err: ctx.Err()}
+		return admin.Reloaded{}, &host.Error{Code: host.Unknown, Msg: "the server is still reading its files; see its log for the result", Err: ctx.Err()}
 	}
 }
 
@@ -138,7 +137,7 @@ func (r *reloader) run(ctx context.Context, h *host.Host) {
 	}
 }
 
-// reload makes the host use what the files say now, or returns all faults in them.
+// reload makes the host use the present content of the files, or returns all faults in them.
 func (r *reloader) reload(ctx context.Context, h *host.Host) (done fresh) {
 	defer r.manager.reloading()()
 	running := r.file()
@@ -151,7 +150,7 @@ func (r *reloader) reload(ctx context.Context, h *host.Host) (done fresh) {
 	if len(faults) > 0 {
 		done = fresh{faults: faults, code: done.code}
 		if ctx.Err() != nil {
-			return done // the server ends
+			return done // the server is stopping
 		}
 		r.metrics.Reloaded(false)
 		for _, fault := range faults {
@@ -171,7 +170,7 @@ func (r *reloader) reload(ctx context.Context, h *host.Host) (done fresh) {
 	return done
 }
 
-// otherSecrets returns the keys of secrets that are not what the server has.
+// otherSecrets returns the keys of secrets that differ from those that the server uses.
 func (r *reloader) otherSecrets(next *config.File) (keys []string) {
 	sums := next.SecretSums(r.term.env)
 	for _, key := range slices.Sorted(maps.Keys(r.sums)) {
@@ -182,7 +181,7 @@ func (r *reloader) otherSecrets(next *config.File) (keys []string) {
 	return keys
 }
 
-// try tells what reload would do, and what is wrong with the files.
+// try returns what reload would do, or the faults in the files.
 func (r *reloader) try(ctx context.Context, h *host.Host) (done fresh) {
 	next, faults := r.read(r.file())
 	if done.faults = faults; len(faults) > 0 {
@@ -205,7 +204,7 @@ func faultsOf(err error) (faults []error, code host.Code) {
 	return parts(err), host.CodeOf(err)
 }
 
-// read reads the files, and returns what a running server cannot change to.
+// read reads the files, and returns the faults that a running server cannot change to.
 func (r *reloader) read(running *config.File) (*config.File, []error) {
 	if slices.Contains(r.flags.files, "-") {
 		return nil, []error{errors.New("standard input cannot be read again; name a file with --config, and restart")}
@@ -221,8 +220,8 @@ func (r *reloader) read(running *config.File) (*config.File, []error) {
 	return next, beyond(running, next)
 }
 
-// beyond returns what in jobs and modules depends on settings that need a restart:
-// grant limits, and the files that guests cannot write to.
+// beyond returns faults of jobs and modules that depend on settings that need a restart: grant
+// limits, and the private files.
 func beyond(running, next *config.File) (faults []error) {
 	allow, own := running.Host.Allow, running.Private()
 	for _, c := range next.Jobs {
@@ -239,13 +238,13 @@ func beyond(running, next *config.File) (faults []error) {
 			return o == p || o.Readable && p.Readable && o.What == p.What && filepath.Dir(o.Path) == filepath.Dir(p.Path)
 		})
 		if reached := (&host.GrantLimits{Dirs: allow.Dirs}).Violations(trees, []job.Private{p}); !known && len(reached) > 0 {
-			faults = append(faults, fmt.Errorf("%s, %s, lies in a directory of [host.allow], and guests that run are not kept from it; restart the server", p.What, p.Path))
+			faults = append(faults, fmt.Errorf("%s, %s, lies in a directory of [host.allow], so running guests could reach it; restart the server", p.What, p.Path))
 		}
 	}
 	return faults
 }
 
-// parts are the faults of which an error consists.
+// parts returns the faults of which an error consists.
 func parts(err error) []error {
 	if problems, ok := errors.AsType[config.Problems](err); ok {
 		faults := make([]error, len(problems))

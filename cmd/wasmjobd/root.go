@@ -13,8 +13,8 @@ import (
 	"github.com/wasmjob/wasmjob/internal/nearest"
 )
 
-// rootCommand builds the whole tree of verbs. A new verb is a function in a
-// file of its own and one line here.
+// rootCommand builds the whole tree of verbs. A new verb is a function in a file of its own and
+// a line here.
 func rootCommand(term *terminal) *cobra.Command {
 	term.format = formatText
 	root := &cobra.Command{
@@ -25,7 +25,7 @@ func rootCommand(term *terminal) *cobra.Command {
 		SilenceErrors:     true, // run prints them
 		SilenceUsage:      true, // an error says what to do; the help is one flag away
 		DisableAutoGenTag: true,
-		// Cobra takes 0 as "no suggestions" where it does not search itself.
+		// Cobra takes 0 as "no suggestions" if it does not search itself.
 		SuggestionsMinimumDistance: 2,
 	}
 	root.SetIn(term.in)
@@ -64,8 +64,8 @@ func rootCommand(term *terminal) *cobra.Command {
 	return root
 }
 
-// guard makes every command of the tree strict about its arguments, and records
-// when a verb's own code begins: what fails earlier is wrong usage.
+// guard makes every command of the tree strict about its arguments, and records when a verb's
+// own code begins: earlier errors are wrong usage.
 func guard(term *terminal, c *cobra.Command) {
 	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return usage("%w\nsee %s --help", inOurWords(err), c.CommandPath())
@@ -74,8 +74,7 @@ func guard(term *terminal, c *cobra.Command) {
 		guard(term, child)
 	}
 	if c.HasSubCommands() && c.RunE == nil {
-		// Without this cobra answers an unknown verb below a noun with the
-		// help and exit code 0.
+		// Otherwise cobra answers an unknown verb below a noun with the help and exit code 0.
 		c.Args = cobra.ArbitraryArgs
 		c.RunE = func(c *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -86,7 +85,7 @@ func guard(term *terminal, c *cobra.Command) {
 		return
 	}
 	if fit := c.Args; fit != nil {
-		// Cobra counts arguments, and does not say what they are.
+		// Cobra counts arguments, but does not say what they are.
 		c.Args = func(c *cobra.Command, args []string) error {
 			err := fit(c, args)
 			if _, ours := errors.AsType[*exitError](err); err == nil || ours {
@@ -103,12 +102,12 @@ func guard(term *terminal, c *cobra.Command) {
 	}
 }
 
-// inOurWords says of a refused value of a flag, or of flags that do not go together, what to
-// write; the libraries say it for those who write programs.
+// inOurWords returns an error that says what to write instead of a refused value, or of flags
+// that exclude each other. The libraries' own texts are for programmers.
 func inOurWords(err error) error {
 	if e, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
 		want := map[string]string{
-			"duration": "a time with its unit, as 30s, 90m or 12h", "int": "a whole number", "intSlice": "whole numbers, as in 1,3",
+			"duration": "a duration with its unit, such as 30s, 90m or 12h", "int": "a whole number", "intSlice": "whole numbers, such as 1,3",
 		}[e.GetFlag().Value.Type()]
 		if want != "" {
 			return fmt.Errorf("--%s %.100q: write %s", e.GetFlag().Name, e.GetValue(), want)
@@ -122,7 +121,7 @@ func inOurWords(err error) error {
 	if group[1] == "at least one of" {
 		return errors.New("write one of " + flags)
 	}
-	return errors.New("of " + flags + " only one can be written")
+	return errors.New("write only one of " + flags)
 }
 
 var flagGroup = regexp.MustCompile(`^(at least one of|if any) (?:the )?flags in the group \[([^]]*)\]`)

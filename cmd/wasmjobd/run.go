@@ -11,12 +11,12 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace/sqltrace"
 )
 
-// runCommand holds the verbs of single runs.
+// runCommand has the verbs about single runs.
 func runCommand(term *terminal) *cobra.Command {
-	return operatorNoun(term, &cobra.Command{Use: "run", Short: "Look after single runs: logs"}, runLogs)
+	return operatorNoun(term, &cobra.Command{Use: "run", Short: "Show single runs: logs"}, runLogs)
 }
 
-// loggedRun is the JSON of run logs. Scripts read it: add fields, change none.
+// loggedRun is the JSON of run logs. Scripts read it: add fields, but do not change any.
 type loggedRun struct {
 	Version  int                   `json:"version"`
 	Attempts []operator.AttemptLog `json:"attempts"`
@@ -27,12 +27,12 @@ func runLogs(o *operatorVerb) *cobra.Command {
 	o.readOnly, o.recalls = true, true
 	var follow bool
 	c := &cobra.Command{
-		Use: "logs JOB/ITEM/RUN", Short: "Show what the attempts of a run logged, also while it runs", Args: cobra.ExactArgs(1),
-		Long: "A run is named as the log and the history name it, or with the time of its instant in place of its\n" +
-			"id. Of each attempt the last 8 KiB are kept. A running server shows what has run there and, asked\n" +
-			"by --address, what has run on the others. If no server is asked, the verb reads the history of the\n" +
-			"configuration.\n\n" +
-			"With --follow it shows what the newest attempt logs, as it comes, until that ends.",
+		Use: "logs JOB/ITEM/RUN", Short: "Show the logs of a run's attempts, also while it runs", Args: cobra.ExactArgs(1),
+		Long: "Name the run as the log and the history do, or with the time of its instant instead of its id. The\n" +
+			"last 8 KiB of each attempt's log are kept. A running server shows its own runs and, with\n" +
+			"--address, also those of the other servers. If no server is asked, the verb reads the history of\n" +
+			"the configuration.\n\n" +
+			"With --follow it shows the log of the newest attempt as it comes, until the attempt ends.",
 		Example: "  wasmjobd run logs daily-report/0/2026-01-31T12:00:00Z\n" +
 			"  wasmjobd run logs daily-report/0/1769860800000 --follow --address https://10.0.0.1:8680",
 	}
@@ -61,7 +61,7 @@ func runLogs(o *operatorVerb) *cobra.Command {
 	return c
 }
 
-// followLog prints lines as they come; as JSON, a part on each line.
+// followLog prints lines as they come; as JSON, one part per line.
 func (o *operatorVerb) followLog(ctx context.Context, op cluster, name operator.RunName) error {
 	return op.FollowRunLog(ctx, name, operator.LogPart{}, func(p operator.LogPart) error {
 		if o.term.json() {
@@ -92,7 +92,7 @@ func printLogs(term *terminal, all []operator.AttemptLog, unread []string) {
 	term.noteUnread(unread)
 }
 
-// runIn looks for a run in a history.
+// runIn returns a function that looks for a run in a history.
 func runIn(rows *sqltrace.Reader) func(context.Context, operator.RunName) ([]trace.Row, error) {
 	return func(ctx context.Context, n operator.RunName) ([]trace.Row, error) {
 		page, err := rows.Query(ctx, sqltrace.Filter{Job: n.Job, Item: &n.Item, Run: n.Run, Limit: maxAttempts, Logs: true})
@@ -100,11 +100,11 @@ func runIn(rows *sqltrace.Reader) func(context.Context, operator.RunName) ([]tra
 	}
 }
 
-// maxAttempts is how many attempts of a run are shown: the newest, with 16 KiB each.
+// maxAttempts is the number of attempts shown: the newest, with 16 KiB each.
 const maxAttempts = 100
 
-// ownRunHistory looks for a run in the history of a configuration; a server that has not
-// run here yet has none.
+// ownRunHistory returns a function that looks for a run in the configuration's own history. A
+// server that has not run here yet has none.
 func ownRunHistory(term *terminal, f *config.File) func(context.Context, operator.RunName) ([]trace.Row, error) {
 	return func(ctx context.Context, n operator.RunName) (all []trace.Row, err error) {
 		err = withOwnHistory(ctx, term, f, func(rows *sqltrace.Reader) error {

@@ -9,7 +9,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/operator"
 )
 
-// partsCluster tells one part of a log.
+// partsCluster returns one part of a log.
 type partsCluster struct {
 	cluster
 	text string

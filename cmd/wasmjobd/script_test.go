@@ -13,17 +13,17 @@ import (
 	"github.com/wasmjob/wasmjob/internal/signaturetest"
 )
 
-// TestMain lets scripts run the program as "wasmjobd": the test binary calls
-// itself, so a script sees the real exit codes.
+// TestMain lets scripts run the program as "wasmjobd": the test binary starts itself, so a
+// script sees the real exit codes.
 func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) != "wasmjobd" && signal.Ignored(syscall.SIGHUP) {
-		// Under nohup: servers that are started here would ignore it as well.
+		// Otherwise, under nohup, servers started here would ignore it as well.
 		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	}
 	testscript.Main(sqltest.Main{M: m}, map[string]func(){"wasmjobd": main, "sign": sign})
 }
 
-// sign lets scripts type "sign WHO FILE", which writes FILE.minisig.
+// sign implements the script command "sign WHO FILE", which writes FILE.minisig.
 func sign() {
 	wasm, err := os.ReadFile(os.Args[2])
 	if err == nil {
@@ -43,7 +43,7 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Setup: func(e *testscript.Env) error {
-			e.Setenv("WAT", wat) // modules for all kinds of things
+			e.Setenv("WAT", wat) // modules for many purposes
 			e.Setenv("HOME", filepath.Join(e.WorkDir, "home"))
 			return nil
 		},

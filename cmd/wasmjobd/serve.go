@@ -43,24 +43,23 @@ func serveCommand(term *terminal) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "serve",
 		Short: "Run the jobs of a configuration",
-		Long: "Serve runs jobs until SIGTERM, which lets running items finish within drain_timeout, or\n" +
-			"SIGINT (Ctrl-C), which asks them to stop at once and ends them when their grace is over; a\n" +
-			"second signal ends at once all commands of the operating system, and then the program. On a\n" +
-			"terminal it shows what happens, line by line; otherwise it logs JSON. Both go to standard error.\n\n" +
+		Long: "Serve runs jobs until SIGTERM, which lets running items finish within drain_timeout, or SIGINT\n" +
+			"(Ctrl-C), which asks them to stop at once and ends them when their grace is over; a second signal\n" +
+			"ends all commands of the operating system at once, and then the program. On a terminal it shows\n" +
+			"events line by line; otherwise it logs JSON. Both go to standard error.\n\n" +
 			"At SIGHUP it reads its files again, including modules, and uses the jobs in them without a\n" +
-			"restart. If anything in them is wrong, it says so and goes on as before. When the terminal goes\n" +
-			"away from which it was started, it stops as at SIGTERM.\n\n" +
-			"With --events - it also prints a JSON object on standard output as each item starts\n" +
-			"and ends.\n\n" +
-			"With --shadow it joins nothing, runs nothing and writes nothing into the registry: it logs\n" +
-			"which items it would begin if it were one more server of each job, who has them, and when they\n" +
-			"began there.",
+			"restart. If the files have a fault, it reports that and keeps its configuration. When the terminal\n" +
+			"on which it was started goes away, it stops as at SIGTERM.\n\n" +
+			"With --events - it also prints a JSON object on standard output as each item starts and ends.\n\n" +
+			"With --shadow it joins nothing, runs nothing and writes nothing into the registry: it logs which\n" +
+			"items it would begin if it were one more server of each job, which servers have them, and when\n" +
+			"they began there.",
 		Example: "  wasmjobd serve --config jobs.toml\n  wasmjobd serve --events - 2>serve.log | jq .",
 		Args:    cobra.NoArgs,
 	}
 	paths := configFlag(c)
-	c.Flags().StringVar(&flags.dataDir, "data-dir", "", "`directory` of registry, history and modules, instead of data_dir in the file")
-	c.Flags().StringVar(&flags.events, "events", "", "where starts and ends of items are written; only - (standard output)")
+	c.Flags().StringVar(&flags.dataDir, "data-dir", "", "`directory` for registry, history and modules, instead of data_dir in the file")
+	c.Flags().StringVar(&flags.events, "events", "", "where to write the starts and ends of items; only - (standard output)")
 	c.Flags().BoolVar(&flags.shadow, "shadow", false, "only print what this server would run")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		flags.files = *paths
@@ -71,7 +70,7 @@ func serveCommand(term *terminal) *cobra.Command {
 
 func serve(ctx context.Context, term *terminal, flags serveFlags) error {
 	if flags.events != "" && flags.events != "-" {
-		return usage("--events %s: only - is possible", flags.events)
+		return usage("--events %s: write - for standard output", flags.events)
 	}
 	t, err := serveTerminal(term, flags)
 	if err != nil {
@@ -85,7 +84,7 @@ func serve(ctx context.Context, term *terminal, flags serveFlags) error {
 	if err != nil {
 		return err
 	}
-	// A reader of the log or the events may go without ending the jobs.
+	// A reader of the log or the events may go away without ending the jobs.
 	signal.Ignore(syscall.SIGPIPE)
 	said, readable := newLogger(term.err, f.Server)
 	screen := isTerminal(term.err)
@@ -96,7 +95,7 @@ func serve(ctx context.Context, term *terminal, flags serveFlags) error {
 	if readable {
 		show = printEvents(term.err)
 	}
-	var lastly atomic.Pointer[func()] // nothing before there is a host
+	var lastly atomic.Pointer[func()] // empty until there is a host
 	runLast := func() {
 		if do := lastly.Load(); do != nil {
 			(*do)()
@@ -127,7 +126,7 @@ func serve(ctx context.Context, term *terminal, flags serveFlags) error {
 // flushPatience is how long the end of the program waits for a reader of the log.
 const flushPatience = 2 * time.Second
 
-// keys are what a server needs in addition to the configuration.
+// keys are what a server needs in addition to the configuration: secrets and their like.
 type keys struct {
 	secrets    map[string]string // of jobs
 	access     config.Access     // to the registry
@@ -151,16 +150,16 @@ func fetchKeys(f *config.File, term *terminal) (keys, error) {
 	return keys{secrets, access, peers, history, notifiers, itself(term, compileVerb), itself(term, superviseVerb)}, nil
 }
 
-// commandsPatience is how long a second signal waits for commands to be gone.
+// commandsPatience is how long a second signal waits until commands are gone.
 const commandsPatience = 5 * time.Second
 
-// serveJobs runs a configuration, which may be read again, until ctx ends. It sets
-// lastly to what has to be done if the process ends without waiting for serveJobs.
+// serveJobs runs a configuration, which may be read again, until ctx ends. It sets lastly to
+// what must be done if the process ends without waiting for serveJobs.
 func serveJobs(ctx context.Context, again *reloader, k keys, observe func(host.Event), lastly *atomic.Pointer[func()]) error {
 	f, log := again.file(), again.log
 	o := options(f, log, func(e host.Event) {
 		observe(e)
-		e.Parameter = "" // those who follow may see less than those who read the configuration
+		e.Parameter = "" // callers that follow events may have fewer rights than those who can read the configuration
 		again.events.Add(e.Kind, e.Config.Name, lineOf(e))
 	})
 	again.alerts = newAlerts(f, k.notifiers, log)
@@ -177,7 +176,7 @@ func serveJobs(ctx context.Context, again *reloader, k keys, observe func(host.E
 		}
 	}
 	again.push = operator.Push{Examine: guest.NewExaminer(itself(again.term, examineVerb)).Examine}
-	if f.Registry.Kind == config.ZooKeeper { // else there is no other server
+	if f.Registry.Kind == config.ZooKeeper { // otherwise there is no other server
 		again.push.Token, again.push.Self = k.peers, o.Instance
 	}
 	return withSpans(ctx, &o, again.term.env, log, func() error {
@@ -223,20 +222,20 @@ func serveShadow(ctx context.Context, f *config.File, k keys, log *slog.Logger, 
 	}))
 }
 
-// instanceOf names this server in a shared registry.
+// instanceOf returns the id of this server in a shared registry.
 func instanceOf(f *config.File, log *slog.Logger) (job.InstanceID, error) {
 	ip, chosen, err := serverIP(f)
 	if err != nil {
 		return "", err
 	}
 	if chosen {
-		log.Info("chose the address that names this server; [server] ip sets it", "ip", ip)
+		log.Info("chose the address that identifies this server; to change it, set ip in [server]", "ip", ip)
 	}
 	return job.NewInstanceID(ip, strconv.Itoa(os.Getpid())), nil
 }
 
-// serveTerminal is a terminal by which the configuration is read. A flag goes over
-// the environment, and the environment over the file.
+// serveTerminal returns the terminal with which the configuration is read. Flags override the
+// environment, and the environment overrides the file.
 func serveTerminal(term *terminal, flags serveFlags) (*terminal, error) {
 	t := *term
 	if flags.dataDir != "" {
@@ -269,8 +268,7 @@ func modulesIn(f *config.File) map[string]host.Module {
 	return modules
 }
 
-// runHost runs the host together with the purge of old rows and the reading of
-// changed files.
+// runHost runs the host together with the purge of old rows and the reading of changed files.
 func runHost(ctx context.Context, h *host.Host, again *reloader, shared *operator.SharedSession, rows *sqltrace.Store) error {
 	f, log := again.file(), again.log
 	serving, stop := context.WithCancel(ctx)
@@ -299,8 +297,8 @@ func runHost(ctx context.Context, h *host.Host, again *reloader, shared *operato
 	return err
 }
 
-// newLogger makes the server's log. It is readable on a terminal, or where
-// the configuration wants text, and JSON elsewhere.
+// newLogger makes the server's log. It is readable on a terminal, or if the configuration says
+// text, and otherwise JSON.
 func newLogger(to io.Writer, s config.Server) (log *slog.Logger, readable bool) {
 	readable = s.LogFormat == "text" || s.LogFormat != "json" && isTerminal(to)
 	if readable {

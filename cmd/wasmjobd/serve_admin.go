@@ -22,9 +22,9 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace/sqltrace"
 )
 
-// withServed calls do with the registry of a server. Meanwhile operators can reach
-// an embedded registry through the server's socket, since no other process can open
-// it, and any registry through the address of [admin].
+// withServed calls do with the registry of a server. Meanwhile operators can reach an embedded
+// registry through the server's socket, since no other process can open it, and any registry
+// through the address of [admin].
 func withServed(ctx context.Context, again *reloader, access config.Access, rows *sqltrace.Store, do func(registry.Registry, *operator.SharedSession) error) error {
 	f, log := again.file(), again.log
 	atAddress := func(r registry.Registry, shared *operator.SharedSession) error {
@@ -48,12 +48,12 @@ func withServed(ctx context.Context, again *reloader, access config.Access, rows
 	shared := operator.NewSharedSession(r, f.Registry.Namespace)
 	stop := serveSocket(ctx, again, shared, rows)
 	err = atAddress(r, shared)
-	stop() // before the lock of the directory goes with the registry: the next server makes a socket of its own
+	stop() // before the lock of the directory is released with the registry: the next server creates its own socket
 	return errors.Join(err, shared.Close(), r.Close())
 }
 
-// serveSocket answers operators on the socket in the data directory until stop is
-// called. If that fails, the server runs all the same.
+// serveSocket answers operators on the socket in the data directory until stop is called. If
+// that fails, the server runs anyway.
 func serveSocket(ctx context.Context, again *reloader, shared *operator.SharedSession, rows *sqltrace.Store) (stop func()) {
 	log := again.log
 	s, err := admin.Listen(ctx, again.file().Server.DataDir)
@@ -73,8 +73,8 @@ func serveSocket(ctx context.Context, again *reloader, shared *operator.SharedSe
 	}
 }
 
-// serveAddress answers callers with tokens at the address of [admin], if there is one,
-// until stop is called. While another program has the address, the jobs run without.
+// serveAddress answers callers with tokens at the address of [admin], if there is one, until
+// stop is called. While another program uses the address, the jobs run without it.
 func serveAddress(ctx context.Context, again *reloader, r registry.Registry, shared *operator.SharedSession, rows *sqltrace.Store) (stop func(), err error) {
 	f, log := again.file(), again.log
 	if f.Admin.Listen == "" {
@@ -93,7 +93,7 @@ func serveAddress(ctx context.Context, again *reloader, r registry.Registry, sha
 	}
 	taken := err.Error()
 	again.taken.Store(&taken)
-	log.Error("callers cannot reach this server while another program has its address: end that, or change [admin] listen; the jobs run, and it is tried again",
+	log.Error("callers cannot reach this server while another program has its address: stop that program, or change listen in [admin]; the jobs run, and the server tries again",
 		"address", f.Admin.Listen, "every", listenPause.String(), "error", err)
 	within, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var serving sync.WaitGroup
@@ -113,11 +113,11 @@ func serveAddress(ctx context.Context, again *reloader, r registry.Registry, sha
 	}, nil
 }
 
-// listenPause is the time between two tries to listen at an address.
+// listenPause is the time between two attempts to listen at an address.
 const listenPause = 2 * time.Second
 
-// listenAgain listens as soon as the address is free. It returns nil at the end of ctx, or
-// when it cannot listen for another reason, which it logs.
+// listenAgain listens as soon as the address is free. It returns nil at the end of ctx, or if
+// it cannot listen for another reason, which it logs.
 func listenAgain(ctx context.Context, listen func() (net.Listener, error), log *slog.Logger) net.Listener {
 	again := time.NewTicker(listenPause)
 	defer again.Stop()
@@ -143,7 +143,7 @@ func serveCallers(ctx context.Context, l net.Listener, again *reloader, tokens *
 	f, log := again.file(), again.log
 	within, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	o := answers(again, shared, rows)
-	if ip, _, err := serverIP(f); err == nil && f.Registry.Kind == config.ZooKeeper { // else there are no others
+	if ip, _, err := serverIP(f); err == nil && f.Registry.Kind == config.ZooKeeper { // otherwise there are no others
 		tokens.Introduce(ip, urlOf(reached(l.Addr(), ip), f.Admin.TLS))
 		o.Servers, o.SharedRuns = tokens, f.History.Address != ""
 	}
@@ -165,8 +165,8 @@ func serveCallers(ctx context.Context, l net.Listener, again *reloader, tokens *
 	}
 }
 
-// reached is where other machines reach a listener. One that listens at all addresses is
-// reached at that of its server.
+// reached returns the address at which other machines reach a listener. A listener at all
+// addresses is reached at its server's.
 func reached(a net.Addr, ip string) net.Addr {
 	at, ok := a.(*net.TCPAddr)
 	if !ok || !at.IP.IsUnspecified() {
@@ -175,7 +175,7 @@ func reached(a net.Addr, ip string) net.Addr {
 	return &net.TCPAddr{IP: net.ParseIP(ip), Port: at.Port}
 }
 
-// urlOf is the address of a listener as callers write it.
+// urlOf returns the address of a listener as a URL.
 func urlOf(a net.Addr, secured config.AdminTLS) string {
 	if secured != (config.AdminTLS{}) {
 		return "https://" + a.String()
@@ -183,11 +183,11 @@ func urlOf(a net.Addr, secured config.AdminTLS) string {
 	return "http://" + a.String()
 }
 
-// answers are the options by which a server answers, on whichever listener.
+// answers returns the options for answering, common to all listeners.
 func answers(again *reloader, shared *operator.SharedSession, rows *sqltrace.Store) admin.Options {
 	f := again.file()
 	push := again.push
-	push.Given = f.Host.Allow.Gives // a restart applies another
+	push.Given = f.Host.Allow.Gives // other limits need a restart
 	return admin.Options{
 		Push: &push,
 		Log:  again.log, Runs: runsOf(rows), Logs: &operator.RunLogs{Live: again.logs, History: runIn(rows.Reader)}, Reload: again.ask, Events: again.events, Metrics: again.metrics.Handler(), Alive: again.metrics.Alive, Checks: func() []admin.Check {
@@ -217,7 +217,7 @@ func answers(again *reloader, shared *operator.SharedSession, rows *sqltrace.Sto
 		Admit: func(digest string, s host.Signing) error {
 			return host.AdmitModule(f.Server.DataDir, digest, s)
 		},
-		ModuleKeys: f.Host.ModuleKeys, // a restart applies others
+		ModuleKeys: f.Host.ModuleKeys, // other keys need a restart
 		Held:       func() ([]host.HeldModule, error) { return host.HeldModules(f.Server.DataDir) },
 		Prune:      &operator.Prune{Remove: pruneIn(f.Server.DataDir)},
 		Operate: func(ctx context.Context) (*operator.Operator, error) {
@@ -250,27 +250,27 @@ func serveOn(ctx context.Context, l net.Listener, h *admin.Handler, log *slog.Lo
 // firstToken is the file in the data directory with the token of a new cluster.
 const firstToken = "first-token"
 
-// firstTokenPause is the time between two tries to create the first token.
+// firstTokenPause is the time between two attempts to create the first token.
 const firstTokenPause = 10 * time.Second
 
-// keepFirstToken creates a token in a cluster that has never had one, and keeps it in a
-// file that only the server's user reads: what is printed ends in logs. It tries until it
-// knows that there is one.
+// keepFirstToken creates a token in a cluster that has never had one, and stores it in a file
+// that only the server's user can read, since printed text ends up in logs. It tries until a
+// token exists.
 func keepFirstToken(ctx context.Context, operate func(context.Context) (*operator.Operator, error), dataDir string, log *slog.Logger) {
 	again := time.NewTicker(firstTokenPause)
 	defer again.Stop()
 	name := filepath.Join(dataDir, firstToken)
 	for warned := ""; ; {
 		created, err := createFirstToken(ctx, operate, name)
-		if created { // whatever became of the session
-			log.Info("this cluster had no token; the first one may do everything", "file", name)
+		if created { // whether or not closing the session failed
+			log.Info("this cluster had no token; the first one permits everything", "file", name)
 		}
 		if created || err == nil || ctx.Err() != nil {
 			return
 		}
 		if text := err.Error(); text != warned {
 			warned = text
-			log.Warn("the first token of this cluster was not created or kept; it is tried again", "error", err)
+			log.Warn("the first token of this cluster could not be created or stored; trying again", "error", err)
 		}
 		select {
 		case <-again.C:
@@ -280,7 +280,7 @@ func keepFirstToken(ctx context.Context, operate func(context.Context) (*operato
 	}
 }
 
-// createFirstToken makes one try.
+// createFirstToken makes one attempt.
 func createFirstToken(ctx context.Context, operate func(context.Context) (*operator.Operator, error), name string) (created bool, err error) {
 	op, err := operate(ctx)
 	if err != nil {
@@ -292,12 +292,12 @@ func createFirstToken(ctx context.Context, operate func(context.Context) (*opera
 		return writeSecret(name, secret)
 	})
 	if written && !created && err == nil {
-		err = os.Remove(name) // another server has the token, and this one opens nothing
+		err = os.Remove(name) // another server has the token, and this one is not valid
 	}
 	return created, errors.Join(err, op.Close())
 }
 
-// writeSecret writes a file that only this user reads, in the place of an earlier one.
+// writeSecret writes a file that only this user can read, replacing an earlier one.
 func writeSecret(name, text string) error {
 	if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -310,7 +310,7 @@ func writeSecret(name, text string) error {
 	return errors.Join(err, f.Close())
 }
 
-// runsOf reads pages of a history for operators.
+// runsOf returns a function that reads pages of a history for operators.
 func runsOf(rows *sqltrace.Store) admin.Runs {
 	return func(ctx context.Context, w admin.RunsWanted) ([]trace.Row, string, error) {
 		page, err := rows.Query(ctx, sqltrace.Filter{Job: w.Job, Item: w.Item, Run: w.Run, State: w.State, Cause: w.Cause, Since: w.Since, Until: w.Until, Limit: w.Limit, Cursor: w.Cursor, Logs: w.Logs || w.Run != ""})

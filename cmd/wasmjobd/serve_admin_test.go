@@ -29,7 +29,7 @@ import (
 
 const adminTOML = "[admin]\nlisten = \"127.0.0.1:0\"\n[modules.says]\nsource = \"file:says.wasm\"\n[jobs.quick]\nmodule = \"says\"\ncron = \"* * * * * ?\"\n"
 
-// addressOf waits until a server is reached by an address, and returns it.
+// addressOf waits until a server can be reached at an address, and returns it.
 func addressOf(t *testing.T, d *daemon) string {
 	t.Helper()
 	const said = "callers with a token reach this server"
@@ -41,7 +41,7 @@ func addressOf(t *testing.T, d *daemon) string {
 	return "http://" + found[1]
 }
 
-// asked runs a verb where there is no configuration.
+// asked runs a verb in a place without a configuration.
 func asked(t *testing.T, env []string, want int, args ...string) string {
 	t.Helper()
 	var out, say bytes.Buffer
@@ -51,13 +51,13 @@ func asked(t *testing.T, env []string, want int, args ...string) string {
 	return out.String()
 }
 
-// A new server keeps a token in a file, by which the verbs ask it at its address.
+// A new server stores a token in a file, with which verbs can use its address.
 func TestVerbsByAddress(t *testing.T) {
 	t.Parallel()
 	dir := serveFolder(t, adminTOML)
 	d := startServe(t, dir)
 	address := addressOf(t, d)
-	<-d.errors.await("the first one may do everything")
+	<-d.errors.await("the first one permits everything")
 	d.until(t, func(e eventLine) bool { return e.Event == "end" })
 	token := filepath.Join(dir, "data", firstToken)
 	by := func(code int, args ...string) string {
@@ -108,7 +108,7 @@ func TestVerbsByAddress(t *testing.T) {
 		t.Errorf("ended by %v; standard error:\n%s", s, d.errors)
 	}
 
-	// The token stays, and there is no other.
+	// The token stays, and no other is created.
 	d = startServe(t, dir)
 	address = addressOf(t, d)
 	<-d.errors.await(`"ready"`)
@@ -119,12 +119,12 @@ func TestVerbsByAddress(t *testing.T) {
 	if err := d.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	if s := d.end(t); s.ExitStatus() != exitOK || strings.Contains(d.errors.String(), "the first one may do everything") {
+	if s := d.end(t); s.ExitStatus() != exitOK || strings.Contains(d.errors.String(), "the first one permits everything") {
 		t.Errorf("ended by %v; standard error:\n%s", s, d.errors)
 	}
 }
 
-// historyByAddress looks at rows of the job quick, whose file no verb here can read.
+// historyByAddress reads rows of the job quick, whose file no verb can read here.
 func historyByAddress(t *testing.T, by func(int, ...string) string) {
 	t.Helper()
 	var listed struct {
@@ -161,8 +161,8 @@ func historyByAddress(t *testing.T, by func(int, ...string) string) {
 	by(exitInvalid, "history", "list", "--job", "quick", "--cursor", "x")
 }
 
-// A server whose address is taken runs its jobs, says at its socket what it lacks, ends when
-// it is told to, and is reached as soon as the address is free.
+// A server whose address is taken runs its jobs, reports the missing address on its socket,
+// ends when asked to, and can be reached as soon as the address is free.
 func TestServeAtATakenAddress(t *testing.T) {
 	t.Parallel()
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -217,7 +217,7 @@ func TestServeAtATakenAddress(t *testing.T) {
 	if again := addressOf(t, d); again != "http://"+taken {
 		t.Errorf("it is reached at %s, not %s", again, taken)
 	}
-	<-d.errors.await("the first one may do everything")
+	<-d.errors.await("the first one permits everything")
 	if out := asked(t, nil, exitOK, "job", "list", "--address", "http://"+taken, "--token-file", filepath.Join(dir, "data", firstToken)); !strings.Contains(out, "quick") {
 		t.Errorf("listed:\n%s", out)
 	}
@@ -241,7 +241,7 @@ func (s unclosedSession) Close() error {
 	return errors.Join(s.Session.Close(), errors.New("the connection is gone"))
 }
 
-// The first token cannot be made again, so it is kept whatever becomes of its session.
+// The first token cannot be created again, so it is stored whatever happens to its session.
 func TestFirstTokenIsKept(t *testing.T) {
 	t.Parallel()
 	dir, reg := t.TempDir(), embedded.Memory()
@@ -276,7 +276,7 @@ func TestFirstTokenIsTriedAgain(t *testing.T) {
 	})
 }
 
-// Others reach a server that listens at all addresses at its own.
+// Other servers reach a server that listens on all addresses at its own.
 func TestWhereOthersReachAServer(t *testing.T) {
 	t.Parallel()
 	for listens, want := range map[string]string{

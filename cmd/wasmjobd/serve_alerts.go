@@ -24,8 +24,8 @@ func newAlerts(f *config.File, secrets map[string]config.NotifierSecrets, log *s
 	return alert.New(o)
 }
 
-// watchAlerts makes and sends alerts until stop is called, which the host's last rows have
-// come before.
+// watchAlerts creates and sends alerts until stop is called, which must be after the host's
+// last rows.
 func watchAlerts(ctx context.Context, again *reloader, r registry.Registry, instance string) (stop func()) {
 	within, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	shared := operator.NewSharedSession(r, again.file().Registry.Namespace)

@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// outlive is a command that starts a daemon: that leaves session and group, is deaf
-// to SIGTERM, holds a lock as long as it lives, tells if it did not get it, and says
+// outlive is a command that starts a daemon. The daemon leaves session and group, ignores
+// SIGTERM, holds a lock as long as it lives, reports if it did not get the lock, and reports
 // that it runs.
 const outlive = `cd "$1"
 setsid sh -c 'trap "" TERM; exec 9>>lock; flock -n 9 || echo $WASMJOB_RUN_ID >>twice
@@ -22,7 +22,7 @@ trap "" TERM
 while :; do sleep 1000; done
 `
 
-// commandsFolder has a job whose command outlives whatever does not look for it.
+// commandsFolder returns a folder with a job whose command survives unless it is hunted down.
 func commandsFolder(t *testing.T) string {
 	t.Helper()
 	if out, err := exec.Command("sh", "-c", "command -v setsid flock").CombinedOutput(); err != nil {
@@ -40,8 +40,8 @@ func commandsFolder(t *testing.T) string {
 	return dir
 }
 
-// daemons are the processes that have said that they run, in the order in which
-// they began.
+// daemons returns the processes that have reported that they run, in the order in which they
+// began.
 func daemons(t *testing.T, dir string) (pids []int) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, "began"))
@@ -61,13 +61,13 @@ func daemons(t *testing.T, dir string) (pids []int) {
 	return pids
 }
 
-// runs tells whether a process is there, and not over.
+// runs reports whether a process exists and has not ended.
 func runs(pid int) bool {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	return err == nil && !bytes.Contains(text, []byte(") Z "))
 }
 
-// childOf is a child of a process; 0 if it has none.
+// childOf returns a child of a process; 0 if it has none.
 func childOf(t *testing.T, pid int) (child int) {
 	t.Helper()
 	lists, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
@@ -88,7 +88,7 @@ func childOf(t *testing.T, pid int) (child int) {
 	return child
 }
 
-// onceAtATime is false if two daemons of the item ran at once.
+// onceAtATime fails the test if two daemons of the item ran at once.
 func onceAtATime(t *testing.T, dir string) {
 	t.Helper()
 	if text, err := os.ReadFile(filepath.Join(dir, "twice")); err == nil {
@@ -96,10 +96,10 @@ func onceAtATime(t *testing.T, dir string) {
 	}
 }
 
-// groupless has a program see no control groups.
+// groupless makes a program see no control groups.
 var groupless = []string{"unshare", "-m", "sh", "-c", `umount -a -t cgroup2 && exec "$0" "$@"`}
 
-// ways are those in which servers see control groups.
+// ways runs a test for each way in which servers see control groups.
 func ways(t *testing.T, test func(t *testing.T, by []string)) {
 	t.Helper()
 	t.Run("as it is", func(t *testing.T) {
@@ -115,8 +115,8 @@ func ways(t *testing.T, test func(t *testing.T, by []string)) {
 	})
 }
 
-// A server is killed while a command runs whose daemon has left the session. The
-// next server begins the item anew, and finds nobody there.
+// A server is killed while a command runs whose daemon has left the session. The next server
+// ends the daemon before it begins the item again.
 func TestServeKilledWhileItsCommandsRun(t *testing.T) {
 	t.Parallel()
 	for name, alsoSupervisor := range map[string]bool{"alone": false, "with the supervisor": true} {
@@ -128,7 +128,7 @@ func TestServeKilledWhileItsCommandsRun(t *testing.T) {
 				await(t, func() bool { return len(daemons(t, dir)) == 1 })
 				if alsoSupervisor {
 					supervisor := childOf(t, d.Process.Pid)
-					// The server, too, would end what the supervisor has left.
+					// The server, too, would end processes that the supervisor has left.
 					for _, step := range []struct {
 						pid int
 						sig syscall.Signal
@@ -154,8 +154,8 @@ func TestServeKilledWhileItsCommandsRun(t *testing.T) {
 	}
 }
 
-// secondSignal ends a server by two signals. Nothing of its commands is left when
-// the process is over.
+// secondSignal ends a server with two signals. Nothing of its commands is left when the process
+// has ended.
 func secondSignal(t *testing.T, d *daemon, dir string) {
 	t.Helper()
 	stopping := d.errors.await("stopping")

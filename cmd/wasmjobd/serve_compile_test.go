@@ -30,9 +30,9 @@ module = "quick"
 cron = "* * * * * ?"
 `
 
-// A server that is killed while it compiles a module compiles that in a process of
-// its own when it starts again. If that dies, too, the module is refused, and its
-// neighbour runs on; a retry has it compiled after all.
+// A server that was killed while it compiled a module compiles it in a separate process when it
+// starts again. If that process dies, too, the module is refused while its neighbour runs on; a
+// retry has it compiled after all.
 func TestServeSurvivesWhatItCompiles(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -107,8 +107,8 @@ func await(t *testing.T, done func() bool) {
 	}
 }
 
-// trialsIn are the digests of the modules that are being compiled, or were when a
-// server died.
+// trialsIn returns the digests of the modules that are being compiled, or were when a server
+// died.
 func trialsIn(t *testing.T, dir string) []string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "data", "cache", "trials", "*.json"))
@@ -121,7 +121,7 @@ func trialsIn(t *testing.T, dir string) []string {
 	return files
 }
 
-// compilerOf is the process that compiles a module for a server; 0 if there is none.
+// compilerOf returns the process that compiles a module for a server; 0 if there is none.
 func compilerOf(server int) int {
 	threads, err := filepath.Glob(filepath.Join("/proc", strconv.Itoa(server), "task", "*", "children"))
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/shadow"
 )
 
-// eventLine is what --events prints. Its keys never change.
+// eventLine is a line that --events prints. Its keys never change.
 type eventLine struct {
 	Event     string `json:"event"`
 	UnixMS    int64  `json:"unix_ms"`
@@ -31,14 +31,14 @@ type eventLine struct {
 	Attempt   int    `json:"attempt,omitempty"`
 	Error     string `json:"error,omitempty"`       // of an end
 	TookMS    *int64 `json:"duration_ms,omitempty"` // of an end
-	Code      *int32 `json:"code,omitempty"`        // what the entry returned; absent where it did not
-	Owner     string `json:"owner,omitempty"`       // owner of the item, for a shadow
+	Code      *int32 `json:"code,omitempty"`        // what the entry returned; absent if it did not return
+	Owner     string `json:"owner,omitempty"`       // for a shadow: owner of the item
 	Reason    string `json:"reason,omitempty"`      // of an end: why it was stopped
 	reasonCode
 }
 
-// faultLine is what --events prints for a strategy that failed, and for a module that
-// this server does not compile any more.
+// faultLine is a line that --events prints for a strategy that failed, or a module that this
+// server refuses to compile.
 type faultLine struct {
 	Event    string `json:"event"`
 	UnixMS   int64  `json:"unix_ms"`
@@ -58,7 +58,7 @@ func logEvents(log *slog.Logger) func(host.Event) {
 				"scheduled", e.Scheduled, "cause", string(e.Cause), "instance", string(e.Instance), "task", e.TaskID)
 			return
 		case host.EventStrategy, host.EventModule:
-			return // is in the log already
+			return // the log has it already
 		case shadow.Would:
 			log.Info("would run", "job", e.Config.Name, "item", e.Item, "instant", e.Scheduled, "owner", e.Reason.String())
 			return
@@ -81,8 +81,8 @@ func logEvents(log *slog.Logger) func(host.Event) {
 		if !e.Reason.None() {
 			attrs = append(attrs, slog.String("reason", e.Reason.String()), slog.String("reason_code", string(e.Reason.Code)))
 		}
-		// Whether another attempt follows is decided after this, and the level goes by that: it
-		// is the line of the row that is an error or a warning.
+		// It is decided later whether another attempt follows, and the level depends on that:
+		// the log line of the row has the level error or warning.
 		log.LogAttrs(context.Background(), slog.LevelInfo, "item ended", attrs...)
 	}
 }
@@ -91,7 +91,7 @@ func logEvents(log *slog.Logger) func(host.Event) {
 func printEvents(to io.Writer) func(host.Event) {
 	return func(e host.Event) {
 		if e.Kind == host.EventStrategy || e.Kind == host.EventModule {
-			return // is in the log, which the same person reads
+			return // the log, which the same person reads, has it already
 		}
 		var b strings.Builder
 		fmt.Fprintf(&b, "%s %s[%d]", e.At.Format(time.TimeOnly), shorten(e.Config.Name), e.Item)
@@ -134,8 +134,8 @@ func round(d time.Duration) time.Duration {
 // maxShown is how much of a text a line shows, in bytes.
 const maxShown = 400
 
-// shorten makes a text of a guest fit for one line of a terminal: short, and
-// without characters that would steer it.
+// shorten makes a guest's text fit for one line of a terminal: short, and without characters
+// that would control it.
 func shorten(s string) string {
 	cut := len(s) > maxShown
 	if cut {
@@ -159,14 +159,14 @@ func shorten(s string) string {
 	return s
 }
 
-// lineHandler writes log records as lines for a person: time, level unless it
-// is info, message, attributes.
+// lineHandler writes log records as lines for a person: time, level unless it is info, message,
+// attributes.
 type lineHandler struct {
 	to    io.Writer
 	level slog.Level
-	attrs string // of With, written already
+	attrs string // of With, already formatted
 	group string
-	guest bool // these are the words of a guest
+	guest bool // the record is a guest's
 }
 
 func newLineHandler(to io.Writer, level slog.Level) *lineHandler {
@@ -198,7 +198,7 @@ func (h *lineHandler) attr(b *strings.Builder, group string, a slog.Attr) {
 		return // long, and for programs: the JSON log has them
 	}
 	if h.guest && (a.Key == "run" || a.Key == "attempt") {
-		return // the line of the item's end has them
+		return // the line about the item's end has them
 	}
 	v := a.Value.Resolve()
 	if v.Kind() == slog.KindGroup {

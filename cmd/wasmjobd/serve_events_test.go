@@ -70,8 +70,8 @@ func TestLinesForPeople(t *testing.T) {
 	}
 }
 
-// Who reads a terminal knows what has just started; who searches a log by a run does
-// not, so there each line has it.
+// On a terminal, a guest's lines follow the line about its start. In a log that is searched by
+// run, each line names its run.
 func TestLinesOfGuests(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -89,8 +89,8 @@ func TestLinesOfGuests(t *testing.T) {
 	}
 }
 
-// The log has of each start and end which attempt of which run it is, and of an end
-// how long it took and what was wrong.
+// The log has, for each start and end, run and attempt and, for an end, the duration and the
+// fault.
 func TestEventsInTheLog(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer

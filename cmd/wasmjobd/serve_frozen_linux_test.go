@@ -11,7 +11,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry/zk/zktest"
 )
 
-// member has a server of a folder meet others at a ZooKeeper.
+// member makes the server of a folder join others on a ZooKeeper.
 func member(z *zktest.Server, dir, name, ip string, more ...string) func(*exec.Cmd) {
 	return func(c *exec.Cmd) {
 		c.Env = append(os.Environ(), "WASMJOBD_REGISTRY__KIND=zookeeper", "WASMJOBD_REGISTRY__SERVERS="+z.Address(),
@@ -21,9 +21,8 @@ func member(z *zktest.Server, dir, name, ip string, more ...string) func(*exec.C
 	}
 }
 
-// A server stands still while a command runs whose daemon has left the session. Its
-// supervisor ends both before the next server begins the item, unless the job lets
-// its runs finish.
+// A server hangs while a command runs whose daemon has left the session. Its supervisor ends
+// both before the next server begins the item, unless the job lets its runs finish.
 func TestServeFrozenWhileItsCommandsRun(t *testing.T) {
 	t.Parallel()
 	z := zktest.Start(t, zktest.Debian(t), zktest.Options{})

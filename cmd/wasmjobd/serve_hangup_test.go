@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// hangupFolder has a job whose command ends when there is a file "go".
+// hangupFolder returns a folder with a job whose command ends when a file "go" exists.
 func hangupFolder(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -27,7 +27,7 @@ func hangupFolder(t *testing.T) string {
 	return dir
 }
 
-// Who starts it by nohup does not want it to notice.
+// A server that is started with nohup ignores the signal.
 func TestServeUnderNohupGoesOn(t *testing.T) {
 	t.Parallel()
 	dir := hangupFolder(t)
@@ -39,7 +39,7 @@ func TestServeUnderNohupGoesOn(t *testing.T) {
 	if err := d.Process.Signal(syscall.SIGHUP); err != nil {
 		t.Fatal(err)
 	}
-	d.until(t, func(e eventLine) bool { return e.Event == "start" }) // it would begin no other
+	d.until(t, func(e eventLine) bool { return e.Event == "start" }) // it begins no other run
 	if err := d.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}

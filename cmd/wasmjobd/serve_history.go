@@ -14,12 +14,12 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace/sqltrace"
 )
 
-// withHistory opens the history for writing. A database that is away is waited for by
-// whoever writes.
+// withHistory opens the history for writing. If its database is unreachable, Write waits for
+// it, not withHistory.
 func withHistory(ctx context.Context, f *config.File, at sqltrace.Location, do func(*sqltrace.Store) error) error {
 	if f.History.Path != "" {
 		if err := os.MkdirAll(filepath.Dir(f.History.Path), 0o700); err != nil {
-			return fmt.Errorf("make the folder of the history: %w", err)
+			return fmt.Errorf("create the folder of the history: %w", err)
 		}
 	}
 	rows, err := sqltrace.Later(at)
@@ -29,17 +29,17 @@ func withHistory(ctx context.Context, f *config.File, at sqltrace.Location, do f
 	if f.History.Path != "" {
 		err = rows.Ready(ctx)
 	}
-	if err != nil && ctx.Err() == nil { // a signal is no fault of the history, and whoever goes on ends soon
+	if err != nil && ctx.Err() == nil { // a signal is no fault of the history, and do ends soon
 		return errors.Join(err, rows.Close())
 	}
 	return errors.Join(do(rows), rows.Close())
 }
 
-// historyPause is the time between two tries to reach the database of the history.
+// historyPause is the time between two attempts to reach the database of the history.
 const historyPause = 5 * time.Second
 
-// awaitHistory brings the tables of the history up to date, as soon as its database is
-// there, so that it can be read before a run ends.
+// awaitHistory brings the tables of the history up to date as soon as its database can be
+// reached, so that it can be read before a run ends.
 func awaitHistory(ctx context.Context, log *slog.Logger, rows *sqltrace.Store) {
 	again := time.NewTicker(historyPause)
 	defer again.Stop()
@@ -60,14 +60,14 @@ func awaitHistory(ctx context.Context, log *slog.Logger, rows *sqltrace.Store) {
 	}
 }
 
-// purgePause is the time between two looks for rows that may go.
+// purgePause is the time between two purges.
 const purgePause = time.Hour
 
 func retention(h config.History) sqltrace.Retention {
 	return sqltrace.Retention{Age: h.Age, PerJob: h.PerJob, Bytes: h.Size}
 }
 
-// purgeEvery deletes what the retention lets go, until ctx ends.
+// purgeEvery deletes the rows that the retention does not keep, until ctx ends.
 func purgeEvery(ctx context.Context, h config.History, log *slog.Logger, rows *sqltrace.Store) {
 	keep := retention(h)
 	if keep == (sqltrace.Retention{}) {
@@ -94,13 +94,14 @@ func purgeEvery(ctx context.Context, h config.History, log *slog.Logger, rows *s
 	}
 }
 
-// waitingFile has the rows that wait for a database that is away.
+// waitingFile has the rows that wait for an unreachable database.
 const waitingFile = "history-waiting.db"
 
-// countPatience bounds the counting of rows that wait.
+// countPatience bounds the counting of waiting rows.
 const countPatience = time.Second
 
-// withSpool calls do with what rows are written to. Before a database there is a file.
+// withSpool calls do with the sink for rows. For a database on a server, this includes a file
+// for waiting rows.
 func withSpool(ctx context.Context, again *reloader, rows *sqltrace.Store, do func(trace.Sink) error) error {
 	f, log := again.file(), again.log
 	if f.History.Address == "" {
@@ -108,7 +109,7 @@ func withSpool(ctx context.Context, again *reloader, rows *sqltrace.Store, do fu
 	}
 	file := sqltrace.File(filepath.Join(f.Server.DataDir, waitingFile))
 	if err := os.MkdirAll(f.Server.DataDir, 0o700); err != nil {
-		return fmt.Errorf("make the folder of the data: %w", err)
+		return fmt.Errorf("create the data folder: %w", err)
 	}
 	spool, err := sqltrace.OpenSpool(context.WithoutCancel(ctx), rows, file, log)
 	if err != nil {
@@ -118,8 +119,8 @@ func withSpool(ctx context.Context, again *reloader, rows *sqltrace.Store, do fu
 		within, cancel := context.WithTimeout(context.WithoutCancel(ctx), countPatience)
 		defer cancel()
 		n, err := spool.Waiting(within)
-		if err != nil { // as when it is closed
-			log.Debug("the rows that wait were not counted", "error", err)
+		if err != nil { // for example because it is closed
+			log.Debug("the waiting rows could not be counted", "error", err)
 		}
 		return n
 	})

@@ -10,8 +10,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/admin"
 )
 
-// greet tells who started the server on a terminal how to ask it. made: the first token
-// has just been created, so it is shown, this once: a terminal is not a log.
+// greet tells a person who started the server on a terminal how to reach it. If the first token
+// was just created (made), greet shows it, only this once: a terminal is not a log.
 func (r *reloader) greet(address string, made bool) {
 	name := filepath.Join(r.file().Server.DataDir, firstToken)
 	token, err := admin.ReadToken(name)
@@ -30,7 +30,7 @@ func (r *reloader) greet(address string, made bool) {
 	r.term.note("  wasmjobd job list --address %s --token-file %s", address, name)
 }
 
-// missing reports whether a file is not there.
+// missing reports whether a file does not exist.
 func missing(name string) bool {
 	_, err := os.Lstat(name)
 	return errors.Is(err, fs.ErrNotExist)

@@ -15,9 +15,9 @@ import (
 // streamPatience is how long the end waits for a reader of the last events.
 const streamPatience = 5 * time.Second
 
-// withEvents calls do with a function that writes events to to, one JSON object a
-// line. That function never blocks: events for which a slow reader leaves no room
-// are dropped, and the log counts them.
+// withEvents calls do with a function that writes events to to, one JSON object per line. That
+// function never blocks: events for which a slow reader leaves no room are dropped, and the log
+// counts them.
 func withEvents(to io.Writer, log *slog.Logger, do func(emit func(host.Event)) error) error {
 	s := &eventStream{to: to, log: log}
 	q := queue.New(
@@ -27,17 +27,17 @@ func withEvents(to io.Writer, log *slog.Logger, do func(emit func(host.Event)) e
 		line := lineOf(e)
 		q.Put(len(line), func() { s.write(line) })
 	})
-	if !q.Flush(streamPatience) { // nothing ends a write but its reader, or the end of the process
+	if !q.Flush(streamPatience) { // only the reader, or the end of the process, ends a blocked write
 		log.Error("standard output is not read, the last events are lost")
 	}
 	return err
 }
 
-// eventStream is where events go. Its queue alone uses it.
+// eventStream writes events. Only its queue uses it.
 type eventStream struct {
 	to   io.Writer
 	log  *slog.Logger
-	gone bool // the reader
+	gone bool // the reader is gone
 }
 
 func (s *eventStream) write(line []byte) {
@@ -54,7 +54,7 @@ func lineOf(e host.Event) []byte {
 	var b bytes.Buffer
 	enc := json.NewEncoder(jsonWriter{&b})
 	enc.SetEscapeHTML(false)
-	// Texts and numbers: there is nothing that could not be encoded.
+	// The fields are texts and numbers, so encoding cannot fail.
 	if e.Kind == host.EventStrategy || e.Kind == host.EventModule {
 		_ = enc.Encode(faultLine{e.Kind, e.At.UnixMilli(), e.Config.Name, e.Outcome.Digest, string(e.Instance), e.Reason.String(), codeOf(e.Reason)})
 		return b.Bytes()

@@ -13,7 +13,7 @@ import (
 	"github.com/wasmjob/wasmjob/host"
 )
 
-// valve is a reader that stands still until it is opened.
+// valve is a reader that blocks until it is opened.
 type valve struct {
 	open  chan struct{}
 	lines int

@@ -15,7 +15,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/operator"
 )
 
-// pseudoTerminal gives both ends of one: whoever has the first holds it open.
+// pseudoTerminal returns both ends of a pseudo-terminal, which exists as long as holder is
+// open.
 func pseudoTerminal(t *testing.T) (holder, terminal *os.File) {
 	t.Helper()
 	holder, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
@@ -35,8 +36,8 @@ func pseudoTerminal(t *testing.T) (holder, terminal *os.File) {
 	return holder, terminal
 }
 
-// A server whose terminal goes away stops in order, and loses no run; as long as
-// that is there, the same signal has it read its files.
+// A server whose terminal goes away stops in order, and loses no run. While the terminal is
+// there, the same signal makes it read its files again.
 func TestServeStopsInOrderWithItsTerminal(t *testing.T) {
 	t.Parallel()
 	dir := hangupFolder(t)
@@ -67,13 +68,13 @@ func TestServeStopsInOrderWithItsTerminal(t *testing.T) {
 	}
 	s := d.end(t)
 	if said := d.errors.String(); s.ExitStatus() != exitOK || s.Signaled() || !exists(dir, "ended") ||
-		!strings.Contains(said, "the terminal from which the server was started is gone") || !strings.Contains(said, `"stopped"`) {
+		!strings.Contains(said, "the terminal on which the server was started is gone") || !strings.Contains(said, `"stopped"`) {
 		t.Errorf("ended by %v, its command: %v; standard error:\n%s", s, exists(dir, "ended"), said)
 	}
 }
 
-// Who starts a server on a terminal reads there where it answers, and its first token,
-// which opens it. The second start shows the file alone.
+// A server that is started on a terminal shows there its address and its first token, which
+// works. The second start shows only the token's file.
 func TestServeShowsItsFirstTokenOnATerminal(t *testing.T) {
 	t.Parallel()
 	dir := serveFolder(t, adminTOML)

@@ -47,8 +47,8 @@ module = "text"
 cron = "* * * * * ?"
 `
 
-// daemon is "wasmjobd serve" in a process of its own: this test binary, under
-// the name by which it is the program.
+// daemon is "wasmjobd serve" in a separate process: this test binary, under the name that makes
+// it the program.
 type daemon struct {
 	*exec.Cmd
 	out    io.Closer
@@ -56,12 +56,12 @@ type daemon struct {
 	errors *lockedBuffer
 }
 
-// lockedBuffer is a buffer that one goroutine fills while others look.
+// lockedBuffer is a buffer that one goroutine fills while others read.
 type lockedBuffer struct {
 	mu      sync.Mutex // guards text
 	text    bytes.Buffer
 	wanted  string
-	arrived chan struct{} // closed when wanted is there
+	arrived chan struct{} // closed when wanted is in text
 }
 
 func (b *lockedBuffer) Write(p []byte) (int, error) {
@@ -81,7 +81,7 @@ func (b *lockedBuffer) String() string {
 	return b.text.String()
 }
 
-// await gives a channel that is closed when the text has come.
+// await returns a channel that is closed when the text has come.
 func (b *lockedBuffer) await(text string) <-chan struct{} {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -100,7 +100,7 @@ func startServe(t *testing.T, dir string, args ...string) *daemon {
 	return startServeBy(t, dir, nil, args...)
 }
 
-// startServeBy has a command start it, which is given the daemon's as its last
+// startServeBy makes a command start the daemon; the daemon's command line becomes its last
 // arguments.
 func startServeBy(t *testing.T, dir string, by []string, args ...string) *daemon {
 	t.Helper()
@@ -134,7 +134,7 @@ func startServeWith(t *testing.T, dir string, by []string, change func(*exec.Cmd
 	return d
 }
 
-// until reads events up to the first that is wanted.
+// until reads events up to the first wanted one.
 func (d *daemon) until(t *testing.T, wanted func(eventLine) bool) {
 	t.Helper()
 	for d.events.Scan() {
@@ -167,13 +167,13 @@ func parseEvent(t *testing.T, line []byte) eventLine {
 	return e
 }
 
-// end lets the daemon end and returns how.
+// end makes the daemon end and returns how it ended.
 func (d *daemon) end(t *testing.T) syscall.WaitStatus {
 	t.Helper()
 	for d.events.Scan() {
 		parseEvent(t, d.events.Bytes())
 	}
-	_ = d.Wait() // the status says it
+	_ = d.Wait() // the status has it
 	return d.ProcessState.Sys().(syscall.WaitStatus)
 }
 
@@ -248,7 +248,7 @@ func verb(t *testing.T, dir string, want int, args ...string) string {
 	return out.String()
 }
 
-// noMarks looks for what a run leaves in the tree while it goes on.
+// noMarks looks for nodes that exist only during a run.
 func noMarks(t *testing.T, dir string) error {
 	t.Helper()
 	r, err := embedded.Open(dir, embedded.Options{})
@@ -332,7 +332,7 @@ func TestServeRefuses(t *testing.T) {
 		{"no good module", "schema = 1\n[modules.m]\nsource = \"file:text.wasm\"\n[jobs.j]\nmodule = \"m\"\ncron = \"* * * * * ?\"\n", nil, exitInvalid, "not a Wasm binary"},
 		{"no file", "schema = 1\n[modules.m]\nsource = \"file:gone.wasm\"\n[jobs.j]\nmodule = \"m\"\ncron = \"* * * * * ?\"\n", nil, exitInvalid, "there is no file"},
 		{"bad config", "schema = 1\n[jobs.j]\nmodul = \"m\"\n", nil, exitInvalid, "modul"},
-		{"bad events", "schema = 1\n", []string{"--events", "file"}, exitUsage, "only -"},
+		{"bad events", "schema = 1\n", []string{"--events", "file"}, exitUsage, "write - for standard output"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

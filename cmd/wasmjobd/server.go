@@ -14,21 +14,21 @@ import (
 	"github.com/wasmjob/wasmjob/host/operator"
 )
 
-// serverCommand holds the verbs that look after servers.
+// serverCommand has the verbs about servers.
 func serverCommand(term *terminal) *cobra.Command {
-	c := &cobra.Command{Use: "server", Short: "Look after servers: list, enable, disable, drain"}
+	c := &cobra.Command{Use: "server", Short: "Manage servers: list, enable, disable, drain"}
 	return operatorNoun(term, c,
-		listVerb("Show the servers that the jobs of the namespace know",
-			"For each address: its jobs, items and runs, and for how many jobs it is disabled. A server is down,\n"+
-				"draining (it starts nothing, and something still runs), drained, disabled (for all its jobs), leaving\n"+
-				"(it only ends runs of jobs that were shut down there) or up.",
+		listVerb("Show the servers known to the jobs of the namespace",
+			"For each address: its jobs, items and runs, and for how many jobs it is disabled. A server is\n"+
+				"down, draining (it starts nothing, and something is still running), drained, disabled (for all its\n"+
+				"jobs), leaving (it only completes runs of jobs that were shut down there) or up.",
 			cluster.Servers, serversOf, printServers),
-		serverSwitch("enable", "enabled", "Give a server items again; a drained one gets them by undrain", false),
+		serverSwitch("enable", "enabled", "Give a server items again; for a drained server use undrain", false),
 		serverSwitch("disable", "disabled", "Take the items of all jobs away from a server", true),
 		serverDrain, serverUndrain)
 }
 
-// serverSwitch says the same of a server to every job that knows it.
+// serverSwitch returns a verb that writes the same about a server to every job that knows it.
 func serverSwitch(name, done, short string, disabled bool) func(*operatorVerb) *cobra.Command {
 	return func(o *operatorVerb) *cobra.Command {
 		return &cobra.Command{
@@ -43,10 +43,10 @@ func serverSwitch(name, done, short string, disabled bool) func(*operatorVerb) *
 	}
 }
 
-// switched says for which jobs something was said of a server.
+// switched reports for which jobs a request about a server was written.
 func (o *operatorVerb) switched(ip, done string, jobs, unread []string, err error) error {
 	for _, name := range unread {
-		o.term.note("wasmjobd: job %s cannot be read, and is left as it is", plain(name))
+		o.term.note("wasmjobd: job %s cannot be read, and was not changed", plain(name))
 	}
 	if err != nil {
 		return err
@@ -55,7 +55,7 @@ func (o *operatorVerb) switched(ip, done string, jobs, unread []string, err erro
 	return o.term.answer(asked, "%s: %s for %s\n", plain(ip), done, count(len(jobs), "job"))
 }
 
-// ipOf is the address of a server that is named by that or by the id of an instance.
+// ipOf returns the address of a server, given that or the id of an instance.
 func ipOf(server string) string {
 	if ip := job.InstanceID(server).IP(); ip != "" {
 		return ip
@@ -67,15 +67,15 @@ func serverDrain(o *operatorVerb) *cobra.Command {
 	var reason string
 	var wait bool
 	c := &cobra.Command{
-		Use: "drain ADDRESS|ID", Short: "Let a server begin no runs, as before it is stopped or repaired", Args: cobra.ExactArgs(1),
-		Long: "The servers at the address are disabled for all jobs, also for those that come later. What runs goes\n" +
-			"on to its end, and then its items move. The server stays reachable, and /readyz fails and says why. It\n" +
-			"lasts until undrain, and survives restarts. An instance stands for its address. With --wait the verb\n" +
-			"returns when nothing runs there; Ctrl-C ends the waiting, not the drain.",
+		Use: "drain ADDRESS|ID", Short: "Make a server begin no runs, for example before maintenance", Args: cobra.ExactArgs(1),
+		Long: "The servers at the address are disabled for all jobs, including future ones. Running items\n" +
+			"complete, and then the items move. The server stays reachable, and /readyz fails and says why. The\n" +
+			"drain lasts until undrain, and survives restarts. An instance id stands for its address. With\n" +
+			"--wait the verb returns when nothing runs there; Ctrl-C ends the waiting, not the drain.",
 		Example: `  wasmjobd server drain 10.0.0.7 --reason "a new disk" --wait`,
 	}
-	c.Flags().StringVar(&reason, "reason", "", "why, for those who look at it")
-	c.Flags().BoolVar(&wait, "wait", false, "return when nothing runs there, at most after --timeout (then 24h by default)")
+	c.Flags().StringVar(&reason, "reason", "", "reason, for the people who see it")
+	c.Flags().BoolVar(&wait, "wait", false, "return when nothing runs there, after --timeout at the latest (then 24h by default)")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if wait && !c.Flags().Changed("timeout") {
 			o.timeout = followPatience
@@ -92,11 +92,13 @@ func serverDrain(o *operatorVerb) *cobra.Command {
 	return c
 }
 
-// idleLooks is how often in a row nothing runs before it counts that items are left.
+// idleLooks is how many successive looks must find nothing running until remaining items are
+// accepted.
 const idleLooks = 10
 
-// awaitDrained waits until nothing runs on the servers at an address, and nothing can begin: they
-// have no items, or none began for a while. Where no other server can have the items, they stay.
+// awaitDrained waits until nothing runs on the servers at an address and nothing can begin
+// there: they have no items, or none began for a while. If no other server can have the items,
+// they stay.
 func awaitDrained(ctx context.Context, op cluster, ip string) error {
 	again := time.NewTicker(followPause)
 	defer again.Stop()
@@ -120,7 +122,7 @@ func awaitDrained(ctx context.Context, op cluster, ip string) error {
 		select {
 		case <-again.C:
 		case <-ctx.Done():
-			return &host.Error{Code: host.Unavailable, Msg: fmt.Sprintf("server %s is drained, and something still runs there; it goes on", ip), Err: context.Cause(ctx)}
+			return &host.Error{Code: host.Unavailable, Msg: fmt.Sprintf("server %s is drained, but something is still running there", ip), Err: context.Cause(ctx)}
 		}
 	}
 }
@@ -128,7 +130,7 @@ func awaitDrained(ctx context.Context, op cluster, ip string) error {
 func serverUndrain(o *operatorVerb) *cobra.Command {
 	return &cobra.Command{
 		Use: "undrain ADDRESS|ID", Short: "End the drain of a server", Args: cobra.ExactArgs(1),
-		Long: "The server gets items again, except those of jobs for which it was disabled before.",
+		Long: "The server gets items again, except for jobs for which it was disabled before.",
 		RunE: func(c *cobra.Command, args []string) error {
 			ip := ipOf(args[0])
 			return o.ask(c.Context(), func(ctx context.Context, _ *config.File, op cluster) error {
@@ -139,13 +141,13 @@ func serverUndrain(o *operatorVerb) *cobra.Command {
 	}
 }
 
-// reportDrain notes whether the server is drained, for who asks whether it is ready.
+// reportDrain records whether the server is drained, for readiness checks.
 func (r *reloader) reportDrain(d *operator.Drain) {
 	before := r.drained.Load()
 	switch {
 	case d == nil && before != nil:
 		r.drained.Store(nil)
-		r.log.Info("this server is not drained any more")
+		r.log.Info("this server is no longer drained")
 	case d != nil && before == nil:
 		r.log.Warn("an operator drains this server: it starts nothing", "by", d.By, "since", d.Since, "why", d.Why)
 	}
@@ -177,7 +179,7 @@ type listedServer struct {
 	Drain    *drain `json:"drain,omitempty"`
 }
 
-// drain is what an operator said of a drained server.
+// drain is an operator's drain of a server.
 type drain struct {
 	By      string `json:"by,omitempty"`
 	Reason  string `json:"reason,omitempty"`
@@ -201,14 +203,14 @@ func drainTo(d *operator.Drain) *drain {
 	return &drain{By: d.By, Reason: d.Why, Since: stamp(millis(d.Since), time.UTC), SinceMs: millis(d.Since)}
 }
 
-// drainedServer is a server that starts nothing of a job, because of a drain.
+// drainedServer is a server that starts nothing of a job because it is drained.
 type drainedServer struct {
 	Server string `json:"server"`
 	drain
 	Code string `json:"reason_code"`
 }
 
-// words are those of a drain, with its time in a zone.
+// words describes a drain, with its time in a zone.
 func (d *drainedServer) words(zone *time.Location) string {
 	text := d.Server
 	if d.By != "" {

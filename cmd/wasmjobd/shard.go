@@ -29,9 +29,9 @@ type simulateFlags struct {
 	hasItems, hasStrategy bool
 }
 
-// shardCommand holds the verbs about the items of jobs.
+// shardCommand has the verbs about the items of jobs.
 func shardCommand(term *terminal) *cobra.Command {
-	return operatorNoun(term, &cobra.Command{Use: "shard", Short: "See which instance gets which items"}, shardSimulate)
+	return operatorNoun(term, &cobra.Command{Use: "shard", Short: "Show which instance gets which items"}, shardSimulate)
 }
 
 func shardSimulate(o *operatorVerb) *cobra.Command {
@@ -39,18 +39,19 @@ func shardSimulate(o *operatorVerb) *cobra.Command {
 	var f simulateFlags
 	c := &cobra.Command{
 		Use: "simulate", Short: "Show which instance would get which items, and what would move", Args: cobra.NoArgs,
-		Long: "Simulate asks a strategy and writes nothing. With --servers it needs no registry: items and\n" +
-			"strategy are those of --job in the configuration, or of --items and --strategy. With --job alone\n" +
-			"the instances are those that the registry has and no operator has disabled, and what moves is\n" +
-			"compared with the owners now; else with what the same strategy gives without --with and --without.",
+		Long: "Simulate calls a strategy and writes nothing. With --servers it needs no registry: items and\n" +
+			"strategy come from --job in the configuration, or from --items and --strategy. With --job alone\n" +
+			"the instances are those in the registry that no operator has disabled, and moves are relative to\n" +
+			"the present owners; otherwise they are relative to the same strategy's result without --with and\n" +
+			"--without.",
 		Example: "  wasmjobd shard simulate --servers 5 --items 10 --without 10.0.0.2\n" +
 			"  wasmjobd shard simulate --job report --with 10.0.0.9",
 	}
-	c.Flags().StringVar(&f.servers, "servers", "", "`N` made-up instances, or the ids or addresses ID,ID,…")
-	c.Flags().IntVar(&f.items, "items", 0, "how many items (default: those of --job)")
+	c.Flags().StringVar(&f.servers, "servers", "", "`N` made-up instances, or ids or addresses ID,ID,…")
+	c.Flags().IntVar(&f.items, "items", 0, "number of items (default: those of --job)")
 	c.Flags().StringVar(&f.strategy, "strategy", "", "`name` of a built-in strategy (default: that of --job, or average)")
-	c.Flags().StringVar(&f.job, "job", "", "take items and strategy from this job, and without --servers its instances and owners")
-	c.Flags().StringSliceVar(&f.with, "with", nil, "as if this instance, an `id` or an address, were there, too; may be repeated")
+	c.Flags().StringVar(&f.job, "job", "", "use items and strategy of this job, and without --servers its instances and owners")
+	c.Flags().StringSliceVar(&f.with, "with", nil, "as if this instance, an `id` or an address, had joined; may be repeated")
 	c.Flags().StringSliceVar(&f.without, "without", nil, "as if this instance, an `id` or an address, were gone; may be repeated")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		f.hasItems, f.hasStrategy = c.Flags().Changed("items"), c.Flags().Changed("strategy")
@@ -75,8 +76,8 @@ func shardSimulate(o *operatorVerb) *cobra.Command {
 	return c
 }
 
-// simulate shows what a strategy gives; r is the job in the registry, nil if that is
-// not asked.
+// simulate shows the result of a strategy; r is the job in the registry, nil if the registry is
+// not used.
 func (f *simulateFlags) simulate(ctx context.Context, term *terminal, file *config.File, r *operator.JobReport) error {
 	c, err := f.of(file, r)
 	if err != nil {
@@ -106,13 +107,13 @@ func (f *simulateFlags) simulate(ctx context.Context, term *terminal, file *conf
 	return printSimulated(term, simulated{Version: 1, Job: f.job, Strategy: a.name, Items: c.Shards, shardMoves: movesOf(then, now.owners, after)})
 }
 
-// of returns the job whose items are assigned: what was typed, what the registry has,
-// or else the configuration.
+// of returns the job whose items are assigned, from the flags, the registry, or else the
+// configuration.
 func (f *simulateFlags) of(file *config.File, r *operator.JobReport) (job.Config, error) {
 	c := job.Config{Name: cmp.Or(f.job, "simulated")}
 	switch own, found := jobNamed(file, f.job); {
 	case r != nil && r.Config == nil:
-		return c, exitf(exitConflict, "job %s has no configuration in the registry that can be read; see job show", f.job)
+		return c, exitf(exitConflict, "the configuration of job %s in the registry cannot be read; see job show", f.job)
 	case r != nil:
 		c = *r.Config
 	case found:
@@ -132,7 +133,7 @@ func (f *simulateFlags) of(file *config.File, r *operator.JobReport) (job.Config
 	return c, nil
 }
 
-// present is who is there, and who owns what; owners is nil if that is not known.
+// present is the present state: the instances, and the owner of each item, nil if not known.
 type present struct {
 	instances []string
 	owners    []string
@@ -199,7 +200,7 @@ func simulatedID(flag, text string) (string, error) {
 	return string(id), nil
 }
 
-// changed returns the instances with those of --with and without those of --without.
+// changed returns the instances, with those of --with and without those of --without.
 func (f *simulateFlags) changed(now []string) ([]string, error) {
 	then := slices.Clone(now)
 	for _, text := range f.without {
@@ -220,12 +221,12 @@ func (f *simulateFlags) changed(now []string) ([]string, error) {
 		then = append(then, id)
 	}
 	if len(then) == 0 || len(then) > maxSimulated {
-		return nil, exitf(exitConflict, "items can be given to 1 to %d instances, and there are %d; name some with --servers or --with", maxSimulated, len(then))
+		return nil, exitf(exitConflict, "items can be assigned to 1 to %d instances, and there are %d; name some with --servers or --with", maxSimulated, len(then))
 	}
 	return then, nil
 }
 
-// assigner asks the strategy of a job, as a server that leads would.
+// assigner calls the strategy of a job as a leading server would.
 type assigner struct {
 	job    job.Config
 	name   string // of the strategy
@@ -233,7 +234,8 @@ type assigner struct {
 	s      strategy.Strategy
 }
 
-// choose finds the strategy. Beside members of ElasticJob no module assigns the items.
+// choose finds the strategy. While members of ElasticJob share the job, no module assigns the
+// items.
 func (a *assigner) choose(ctx context.Context, term *terminal, file *config.File, r *operator.JobReport) (err error) {
 	shared := r != nil && slices.ContainsFunc(r.Members, func(m operator.MemberReport) bool { return m.Foreign })
 	name := a.job.StrategyModule
@@ -256,7 +258,7 @@ func (a *assigner) choose(ctx context.Context, term *terminal, file *config.File
 	a.s = strategy.Func(func(ctx context.Context, q strategy.Request) ([][]int, error) {
 		owners, _, err := guest.Assign(ctx, wasm, a.call(q), guestOptions(term))
 		items := make([][]int, len(q.Instances))
-		for item, k := range owners { // the sandbox has checked each
+		for item, k := range owners { // the sandbox has checked each index
 			items[k] = append(items[k], item)
 		}
 		return items, err
@@ -279,7 +281,7 @@ func (a *assigner) call(q strategy.Request) job.ShardCall {
 // owners returns the new owner of each item.
 func (a *assigner) owners(ctx context.Context, instances, before []string) ([]string, error) {
 	q := strategy.Request{Job: a.job.Name, Total: a.job.Shards, Instances: slices.Clone(instances), Previous: make([][]int, len(instances))}
-	slices.SortFunc(q.Instances, func(a, b string) int { return strings.Compare(b, a) }) // as the registry's order is
+	slices.SortFunc(q.Instances, func(a, b string) int { return strings.Compare(b, a) }) // the registry's order
 	for item, id := range before {
 		if k := slices.Index(q.Instances, id); k >= 0 && item < q.Total {
 			q.Previous[k] = append(q.Previous[k], item)

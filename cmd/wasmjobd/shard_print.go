@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// simulated is the JSON of shard simulate. Scripts read it: add fields, change none.
+// simulated is the JSON of shard simulate. Scripts read it: add fields, but do not change any.
 type simulated struct {
 	Version  int    `json:"version"`
 	Job      string `json:"job,omitempty"`
@@ -17,10 +17,10 @@ type simulated struct {
 	shardMoves
 }
 
-// shardMoves is an assignment, and how it differs from another.
+// shardMoves is an assignment with its differences from another one.
 type shardMoves struct {
-	Compared  bool            `json:"compared"`  // there is one to compare with
-	Instances []instanceItems `json:"instances"` // descending by id, those that are gone, too
+	Compared  bool            `json:"compared"`  // there is an assignment to compare with
+	Instances []instanceItems `json:"instances"` // in descending order of ids, including those that are gone
 	Moves     []shardMove     `json:"moves"`     // by item
 }
 
@@ -34,12 +34,12 @@ type instanceItems struct {
 
 type shardMove struct {
 	Item int    `json:"item"`
-	From string `json:"from,omitempty"` // "": nobody had it
-	To   string `json:"to,omitempty"`   // "": there is no such item any more
+	From string `json:"from,omitempty"` // "": it had no owner
+	To   string `json:"to,omitempty"`   // "": the item does not exist any more
 }
 
-// movesOf compares the owners of each item before and after. before is nil if there is
-// nothing to compare with; an owner is "" if there is none.
+// movesOf compares the owners of each item before and after. before is nil if there is nothing
+// to compare with; an item without owner has "".
 func movesOf(instances, before, after []string) shardMoves {
 	all := map[string]*instanceItems{}
 	at := func(id string) *instanceItems {
@@ -104,7 +104,7 @@ func printSimulated(term *terminal, s simulated) error {
 	return nil
 }
 
-// spansOf writes ascending numbers as 0-3,7.
+// spansOf formats ascending numbers like 0-3,7.
 func spansOf(items []int) string {
 	var spans []string
 	for len(items) > 0 {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestMovesOf writes an assignment as the owner of each item, one letter each; a dash
-// is nobody.
+// TestMovesOf writes an assignment as the owner of each item, one letter each; a dash stands
+// for no owner.
 func TestMovesOf(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

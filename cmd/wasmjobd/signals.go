@@ -16,8 +16,8 @@ type signalError struct{ sig os.Signal }
 
 func (e signalError) Error() string { return "ended by " + e.sig.String() }
 
-// Is makes Ctrl-C, unlike the signal of a service manager, an ErrStopNow: it gives
-// running items no time to end by themselves.
+// Is makes Ctrl-C, unlike a service manager's signal, an ErrStopNow: running items get no time
+// to end by themselves.
 func (e signalError) Is(target error) bool { return target == job.ErrStopNow && e.sig == os.Interrupt }
 
 func (e signalError) code() int {
@@ -29,19 +29,18 @@ func (e signalError) code() int {
 
 // signalled is what a verb does at signals besides ending in order.
 type signalled struct {
-	hangup func() (ends bool) // at SIGHUP, which ends it like SIGTERM or not; nil: SIGHUP just ends the process
+	hangup func() (ends bool) // at SIGHUP; it returns whether the verb ends like at SIGTERM; nil: SIGHUP ends the process
 	lastly func()             // before a second signal ends the process; nil: nothing
 }
 
-// untilSignal runs the part of a verb that a signal should end in order: the
-// first SIGINT or SIGTERM cancels do's context. What do then says of the
-// cancellation becomes the signal's exit code. The other verbs, and what is
-// read before, just end.
+// untilSignal runs the part of a verb that a signal should end in order: the first SIGINT or
+// SIGTERM cancels do's context. The error that do returns because of that gets the signal's
+// exit code. Other verbs, and the reading of files before, end at once.
 func untilSignal(ctx context.Context, do func(context.Context) error) error {
 	return untilSignals(ctx, signalled{}, do)
 }
 
-// untilSignals is untilSignal for a verb that does more about signals.
+// untilSignals is untilSignal for a verb that does more at signals.
 func untilSignals(ctx context.Context, s signalled, do func(context.Context) error) error {
 	ctx, stop := withSignals(ctx, s)
 	defer stop()
@@ -53,15 +52,14 @@ func untilSignals(ctx context.Context, s signalled, do func(context.Context) err
 	return err
 }
 
-// withSignals returns a context that the first SIGINT or SIGTERM cancels. The
-// second one ends the process as soon as lastly has returned, so a verb that hangs
-// while it cleans up can still be stopped; a third does not wait for that. A
-// watched SIGHUP is no second signal: a closing terminal may send several. It is
-// not watched if the process ignores it, as under nohup. The returned function ends
-// the watch and waits for it.
+// withSignals returns a context that the first SIGINT or SIGTERM cancels. The second one ends
+// the process as soon as lastly has returned, so a verb that hangs during its cleanup can still
+// be stopped; a third does not wait for lastly. A watched SIGHUP is no second signal: a closing
+// terminal may send several. SIGHUP is not watched if the process ignores it, as under nohup.
+// The returned function ends the watch and waits for it.
 func withSignals(parent context.Context, s signalled) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(parent)
-	signals := make(chan os.Signal, 2) // package signal drops what finds no room
+	signals := make(chan os.Signal, 2) // package signal drops signals that find no room
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	hangups := make(chan os.Signal, 1)
 	if s.hangup != nil && !signal.Ignored(syscall.SIGHUP) {
@@ -74,7 +72,7 @@ func withSignals(parent context.Context, s signalled) (context.Context, func()) 
 			select {
 			case sig := <-signals:
 				if s.lastly == nil {
-					signal.Stop(signals) // the system ends the process, whatever that is busy with
+					signal.Stop(signals) // from now on the system ends the process, whatever it does
 				}
 				ending = true
 				cancel(signalError{sig})
@@ -103,12 +101,12 @@ func withSignals(parent context.Context, s signalled) (context.Context, func()) 
 	}
 }
 
-// endBy ends the process as the signal would have without a handler, so that a
-// shell and a service manager see what they know.
+// endBy ends the process as the signal would without a handler, so that shells and service
+// managers recognise the cause.
 func endBy(sig os.Signal) {
 	signal.Reset(sig)
 	if p, err := os.FindProcess(os.Getpid()); err == nil && p.Signal(sig) == nil {
-		time.Sleep(time.Second) // it comes at any moment, but not to the first process of a container
+		time.Sleep(time.Second) // the signal may come at any moment, but does not reach the first process of a container
 	}
 	os.Exit(signalError{sig}.code())
 }

@@ -12,11 +12,11 @@ import (
 	"github.com/wasmjob/wasmjob/internal/oci"
 )
 
-// signatureSuffix ends the name of the file with the signature of a file.
+// signatureSuffix ends the name of the file with a file's signature.
 const signatureSuffix = ".minisig"
 
-// readSigned reads a module, and the signature that is beside its file, or in its artifact; nil:
-// there is none.
+// readSigned reads a module, and its signature from the file beside it or from its artifact;
+// nil if there is none.
 func readSigned(ctx context.Context, term *terminal, path string) (wasm, sign []byte, err error) {
 	if oci.Is(path) {
 		return pullModule(ctx, term, path)
@@ -32,7 +32,7 @@ func readSigned(ctx context.Context, term *terminal, path string) (wasm, sign []
 	if err != nil {
 		return nil, nil, err
 	}
-	defer f.Close() //nolint:errcheck // only read
+	defer f.Close() //nolint:errcheck // it was only read from
 	if sign, err = io.ReadAll(io.LimitReader(f, operator.MaxSignature+1)); err != nil {
 		return nil, nil, exitf(exitFailure, "read %s: %w", path, err)
 	}

@@ -17,7 +17,7 @@ func (s *byteSize) String() string {
 	return sizeText(int64(*s))
 }
 
-// Set reads what a guest can have.
+// Set accepts sizes that a guest can have.
 func (s *byteSize) Set(text string) error {
 	n, err := parseBytes(text, 4<<30)
 	*s = byteSize(n)
@@ -41,7 +41,7 @@ func parseBytes(text string, most int64) (int64, error) {
 
 func (s *byteSize) Type() string { return "size" }
 
-// sizeText writes a size for a person.
+// sizeText formats a size for a person.
 func sizeText(n int64) string {
 	for _, u := range []struct {
 		name string

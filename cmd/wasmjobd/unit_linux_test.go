@@ -13,7 +13,7 @@ import (
 
 const unitFile = "../../docs/systemd/wasmjobd.service"
 
-// unitKeys returns the keys of the unit's service, as far as they have a value.
+// unitKeys returns the keys of the unit's service that have a value.
 func unitKeys(t *testing.T) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile(unitFile)
@@ -29,7 +29,7 @@ func unitKeys(t *testing.T) map[string]string {
 	return keys
 }
 
-// The unit starts this program as it wants to be started.
+// The unit starts this program correctly.
 func TestUnitStartsThisProgram(t *testing.T) {
 	t.Parallel()
 	keys := unitKeys(t)
@@ -59,7 +59,7 @@ func TestUnitStartsThisProgram(t *testing.T) {
 	}
 }
 
-// The service manager reads the unit without complaint.
+// The service manager accepts the unit without complaint.
 func TestSystemdReadsTheUnit(t *testing.T) {
 	t.Parallel()
 	analyze, err := exec.LookPath("systemd-analyze")
@@ -70,7 +70,7 @@ func TestSystemdReadsTheUnit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Program and user are not on this machine.
+	// Program and user do not exist on this machine.
 	here := strings.NewReplacer("/usr/bin/wasmjobd ", "/bin/true ", "User=wasmjobd", "User=root", "Group=wasmjobd", "Group=root")
 	path := filepath.Join(t.TempDir(), "wasmjobd.service")
 	if err := os.WriteFile(path, []byte(here.Replace(string(text))), 0o600); err != nil {

@@ -21,17 +21,17 @@ func validateCommand(term *terminal) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "validate [FILE...]",
 		Short: "Check configuration files and show when each job fires next",
-		Long: "Validate reads configuration files without starting anything and lists everything\n" +
-			"that is wrong with them. Several files make one configuration; - is standard input.\n" +
-			"With -o json it prints an array of problems, which is empty if there are none.\n\n" +
-			"With --modules it also loads what the jobs run, as serve would on this machine: it reads,\n" +
-			"checks and compiles modules, holds them against kinds, limits and granted directories, looks\n" +
-			"for secrets, and runs nothing.",
+		Long: "Validate reads configuration files without starting anything and lists everything that is wrong\n" +
+			"with them. Several files make one configuration; - is standard input. With -o json it prints an\n" +
+			"array of problems, which is empty if there are none.\n\n" +
+			"With --modules it also loads the jobs' code as serve would on this machine: it reads, checks and\n" +
+			"compiles modules, checks them against kinds, limits and granted directories, looks for secrets,\n" +
+			"and runs nothing.",
 		Example: "  wasmjobd validate\n  wasmjobd validate --config jobs.toml --config site.toml\n  generate | wasmjobd validate - -o json",
 	}
 	paths := configFlag(c)
 	var modules bool
-	c.Flags().BoolVar(&modules, "modules", false, "also load what the jobs run")
+	c.Flags().BoolVar(&modules, "modules", false, "also load the modules of the jobs")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		files := args
 		if c.Flags().Changed("config") || len(args) == 0 {
@@ -77,9 +77,9 @@ func validate(ctx context.Context, term *terminal, paths []string, modules bool)
 	return nil
 }
 
-// loadable loads what the jobs run, as serve would.
+// loadable loads the jobs' code as serve would.
 func loadable(ctx context.Context, term *terminal, paths []string, f *config.File) (problems config.Problems, err error) {
-	k, err := fetchKeys(f, term) // without which serve ends, too
+	k, err := fetchKeys(f, term) // without them serve fails, too
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +92,8 @@ func loadable(ctx context.Context, term *terminal, paths []string, f *config.Fil
 	return problems, err
 }
 
-// unloadable loads what the jobs with some names run, or all jobs without names, and says of which that fails.
+// unloadable loads the code of the named jobs, or of all jobs if names is empty, and returns
+// why that fails, by job.
 func unloadable(ctx context.Context, term *terminal, f *config.File, secrets map[string]string, names []string) (map[string]reason.Reason, error) {
 	o := options(f, nil, nil)
 	o.Secrets, o.Compiler, o.Supervisor, o.Pull = secrets, itself(term, compileVerb), itself(term, superviseVerb), pullFor(term)
@@ -118,7 +119,7 @@ func summarise(term *terminal, paths []string, f *config.File) {
 	for _, c := range f.Jobs {
 		fmt.Fprintf(w, "  %s\t%s\n", c.Name, nextFire(c, now))
 	}
-	_ = w.Flush() // to where printf writes, which reports nothing either
+	_ = w.Flush() // printf does not report its errors either
 	for _, c := range f.Jobs {
 		if s, err := config.Compile(c); err == nil {
 			if why := config.Over(s, now); why != "" {
@@ -132,8 +133,8 @@ func summarise(term *terminal, paths []string, f *config.File) {
 	}
 }
 
-// withForeign prints what would keep a job that is meant to be shared with members
-// of ElasticJob from running. Only the registry knows whether there are any.
+// withForeign prints what would prevent a job from running if it is shared with members of
+// ElasticJob. Only the registry knows whether there are any.
 func withForeign(term *terminal, c job.Config) {
 	if c.Class == "" {
 		return
@@ -155,7 +156,7 @@ func nextFire(c job.Config, now time.Time) string {
 	switch {
 	case c.Cron == "":
 		next = "manual"
-	case err != nil: // loading has compiled it before
+	case err != nil: // loading compiled it before
 		next = err.Error()
 	case s.Next(now).IsZero():
 		next = "over"
@@ -168,7 +169,7 @@ func nextFire(c job.Config, now time.Time) string {
 	return next
 }
 
-// count is "1 job" or "2 jobs".
+// count returns "1 job" or "2 jobs".
 func count(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun

@@ -25,7 +25,7 @@ type build struct {
 func versionCommand(term *terminal) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
-		Short: "Print the version of the program and of what it is built with",
+		Short: "Print the versions of the program and its components",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			b := thisBuild()

@@ -10,14 +10,14 @@ import (
 	"unicode/utf8"
 )
 
-// A terminal acts on more than the control characters of ASCII, and some characters
-// change the direction in which it shows a text. Names, results and reasons come
-// from guests and from the registry.
+// A terminal acts on more than the control characters of ASCII, and some characters change the
+// direction in which it shows a text. Names, results and reasons come from guests and from the
+// registry.
 
 // steers reports whether a terminal may act on a character, or not show it.
 func steers(r rune) bool { return r < ' ' || r == 0x7f || r > 0x7f && !unicode.IsGraphic(r) }
 
-// visibleText makes what steers a terminal visible, but for ends of lines and tabs.
+// visibleText makes characters that control a terminal visible, except line ends and tabs.
 func visibleText(s string) string {
 	odd := func(r rune) bool { return steers(r) && r != '\n' && r != '\t' }
 	s = strings.ToValidUTF8(s, "\ufffd")
@@ -38,9 +38,9 @@ func visibleText(s string) string {
 	return b.String()
 }
 
-// visibleJSON escapes what steers a terminal in JSON, which means the same then.
-// encoding/json leaves all of it but the controls of ASCII as it is. Outside of
-// strings there is nothing but ASCII, so it need not know where they are.
+// visibleJSON escapes in JSON the characters that control a terminal, without changing its
+// meaning. encoding/json escapes only the control characters of ASCII. Outside of strings JSON
+// is ASCII, so visibleJSON need not find the strings.
 func visibleJSON(b []byte) []byte {
 	odd := func(r rune) bool { return steers(r) && r != '\n' && r != '\t' }
 	b = bytes.ToValidUTF8(b, []byte("\ufffd"))
@@ -60,7 +60,7 @@ func visibleJSON(b []byte) []byte {
 	return out.Bytes()
 }
 
-// jsonWriter makes visible what is written to it, whole texts of JSON at a time.
+// jsonWriter makes characters visible in what is written to it, whole JSON texts at a time.
 type jsonWriter struct{ to io.Writer }
 
 func (w jsonWriter) Write(p []byte) (int, error) {

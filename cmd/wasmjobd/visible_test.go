@@ -16,12 +16,12 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// steering is what a terminal acts upon or hides: of C0 and C1, writing from right
-// to left, format characters below and above the basic plane, separators, and
-// bytes that are no text, among them half of a surrogate pair.
+// steering has characters that a terminal acts upon or hides: of C0 and C1, right-to-left
+// marks, format characters below and above the basic plane, separators, and invalid bytes,
+// among them half of a surrogate pair.
 const steering = "a\x1b\x7f\u0085\u009b31m\u200e\u200f\u061c\u202a\u202e\u2066\u2069\u200b\ufeff\u2028\u00ad\U000e0041\xff\xed\xa0\x80z"
 
-// shows fails if a text has what steers a terminal.
+// shows fails the test if a text has characters that control a terminal.
 func shows(t *testing.T, what, text string) {
 	t.Helper()
 	if strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsGraphic(r) && r != '\n' }) || !strings.Contains(text, "31m") {

@@ -145,7 +145,7 @@ func (s Secret) read() (string, error) {
 	if err != nil {
 		return "", errors.New("cannot be read: " + plainError(err))
 	}
-	defer f.Close() //nolint:errcheck // only read
+	defer f.Close() //nolint:errcheck // it was only read from
 	text, err := io.ReadAll(io.LimitReader(f, MaxSecret+3))
 	if err != nil {
 		return "", errors.New("cannot be read: " + plainError(err))

@@ -62,7 +62,7 @@ func TestNoGuestWritesToTheCache(t *testing.T) {
 
 // Compiled code is stored for the next call, in a directory that one process uses at a
 // time; the least recently used ones are removed.
-func TestTheCacheOfCompiledCode(t *testing.T) { //nolint:paralleltest // a process that another test starts has its locks until it runs its program
+func TestTheCacheOfCompiledCode(t *testing.T) { //nolint:paralleltest // a process that another test forks holds its locks until it executes its program
 	top := filepath.Join(t.TempDir(), "cache", "wasmjobd")
 	o := Options{CacheDir: top, Note: func(err error) { t.Error(err) }}
 	call := job.Call{Config: job.Config{Name: "j", Kind: job.Simple, Shards: 1}, Total: 1}

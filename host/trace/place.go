@@ -40,7 +40,7 @@ func (p Place) String() string {
 func ParsePlace(cursor string) (Place, error) {
 	b, err := base64.RawURLEncoding.DecodeString(cursor)
 	if err != nil {
-		return Place{}, err //nolint:wrapcheck // callers say what it is a cursor of
+		return Place{}, err //nolint:wrapcheck // callers add which cursor it is
 	}
 	var p Place
 	if err := json.Unmarshal(b, &p); err != nil {

@@ -122,7 +122,7 @@ func sealOf(file string, key []byte) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer f.Close() //nolint:errcheck // only read
+	defer f.Close() //nolint:errcheck // it was only read from
 	mac := hmac.New(sha256.New, key)
 	// The directory is named after the engine's version. Names have no zero byte.
 	mac.Write([]byte(filepath.Base(filepath.Dir(file)) + "\x00" + filepath.Base(file) + "\x00"))

@@ -98,7 +98,7 @@ func TestProcessMemoryInAGroup(t *testing.T) {
 	if v1 == nil {
 		t.Skip("left out: memory groups of version 1 are not mounted")
 	}
-	group, err := os.MkdirTemp(v1.dir, "wasmjobd-test-") //nolint:usetesting // a group is a directory there
+	group, err := os.MkdirTemp(v1.dir, "wasmjobd-test-") //nolint:usetesting // a control group must be a directory there
 	if err != nil {
 		t.Skip("left out: no group can be made: ", err)
 	}

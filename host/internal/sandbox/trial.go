@@ -122,7 +122,7 @@ func (t trials) readAnyTrial(digest string) (record trial, err error) {
 	if err != nil {
 		return trial{}, fmt.Errorf("read the record of a compilation: %w", err)
 	}
-	defer f.Close() //nolint:errcheck // only read
+	defer f.Close() //nolint:errcheck // it was only read from
 	if err := json.NewDecoder(io.LimitReader(f, maxTrialFile)).Decode(&record); err != nil {
 		return trial{}, nil // truncated by a power failure
 	}

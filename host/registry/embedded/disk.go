@@ -10,7 +10,7 @@ import (
 
 // disk is the directory of one registry. Tests replace it to inject faults.
 //
-//nolint:interfacebloat // it is the directory itself: what the journal needs of a file system, and nothing less
+//nolint:interfacebloat // the journal needs all of this from a file system
 type disk interface {
 	// path returns the full name of a file, for messages.
 	path(name string) string

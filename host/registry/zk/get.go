@@ -104,7 +104,7 @@ func (s *session) readBatch(batch []wish) ([]found, error) {
 	if len(batch) == 1 {
 		f, err := call(s.life, s, func() (found, error) {
 			data, stat, err := s.conn.Get(batch[0].path)
-			return found{data: data, stat: stat}, err //nolint:wrapcheck // call names it
+			return found{data: data, stat: stat}, err //nolint:wrapcheck // the caller of call names it
 		})
 		return []found{f}, err
 	}

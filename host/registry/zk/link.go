@@ -32,7 +32,7 @@ const (
 type link struct {
 	// life ends with the session; after that nothing connects, so requests that the library
 	// still holds cannot reach a later session.
-	life    context.Context //nolint:containedctx // the library's dialer has none
+	life    context.Context //nolint:containedctx // the library's dialer has no context
 	servers []string
 	options *Options
 	// third returns a third of the session time-out: the longest time for one pass over all

@@ -71,7 +71,7 @@ type children struct {
 func (s *session) children(ctx context.Context, path string) (children, error) {
 	return call(ctx, s, func() (children, error) {
 		names, stat, err := s.conn.Children(path)
-		return children{names, stat}, err //nolint:wrapcheck // call names it
+		return children{names, stat}, err //nolint:wrapcheck // the caller of call names it
 	})
 }
 
@@ -158,7 +158,7 @@ func (s *session) OpenToAll(ctx context.Context, path string) (bool, error) {
 	}
 	list, err := call(ctx, s, func() ([]client.ACL, error) {
 		list, _, err := s.conn.GetACL(s.full(path))
-		return list, err //nolint:wrapcheck // call names it
+		return list, err //nolint:wrapcheck // the caller of call names it
 	})
 	switch {
 	case errors.Is(err, client.ErrNoNode), errors.Is(err, client.ErrNoAuth):

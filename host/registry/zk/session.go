@@ -34,7 +34,7 @@ type session struct {
 	slots    chan struct{} // one is taken by each operation in progress
 	lists    lists
 
-	life context.Context //nolint:containedctx // that of the session, not of a call
+	life context.Context //nolint:containedctx // the session's, not a call's
 	over context.CancelFunc
 	gone chan struct{} // closed when the service knows of the end
 
@@ -65,7 +65,7 @@ func newSession(r *Registry, on func(registry.Event)) *session {
 		lost:     time.Now(),
 		late:     make(map[*operation]struct{}),
 	}
-	s.life, s.over = context.WithCancel(context.Background()) //nolint:forbidigo // it outlives the call that opens it, and ends with the session
+	s.life, s.over = context.WithCancel(context.Background()) //nolint:forbidigo // it outlives the opening call, and ends with the session
 	s.link = &link{
 		life: s.life, servers: r.options.Servers, options: &r.options,
 		third: func() time.Duration { return s.timeout() / 3 },
@@ -125,7 +125,7 @@ func (s *session) receive(e client.Event) {
 		s.changed(e)
 		return
 	}
-	switch e.State { //nolint:exhaustive // the others are on the way to these
+	switch e.State { //nolint:exhaustive // the others are steps towards these
 	case client.StateHasSession:
 		s.feed((*connection).connected)
 	case client.StateDisconnected:
@@ -163,7 +163,7 @@ func (s *session) feed(event func(*connection) orders) orders {
 
 // emit puts an event of the session into its queue. mu must be held.
 func (s *session) emit(kind registry.EventKind) {
-	switch kind { //nolint:exhaustive // the others are not worth a line
+	switch kind { //nolint:exhaustive // the others are not logged
 	case registry.Suspended:
 		s.registry.options.Logger.Debug("the connection is lost", "session", s.ID())
 	case registry.Resumed:
@@ -248,7 +248,7 @@ func (r *Registry) makeChroot(ctx context.Context, s *session) error {
 		}
 		if errors.Is(err, client.ErrNoAuth) {
 			// The node may exist anyway, created by a user with more permissions.
-			there, e := call(ctx, s, func() (bool, error) { ok, _, e := s.conn.Exists(at); return ok, e }) //nolint:wrapcheck // call names it
+			there, e := call(ctx, s, func() (bool, error) { ok, _, e := s.conn.Exists(at); return ok, e }) //nolint:wrapcheck // the caller of call names it
 			if e == nil && there {
 				continue
 			}

@@ -81,7 +81,7 @@ func (r patient) Read(p []byte) (int, error) {
 	if err := r.w.Conn.SetReadDeadline(time.Now().Add(r.w.patience)); err != nil {
 		return 0, fmt.Errorf("bound a read: %w", err)
 	}
-	return r.w.Conn.Read(p) //nolint:wrapcheck // as io.Reader wants it
+	return r.w.Conn.Read(p) //nolint:wrapcheck // io.Reader requires the bare error
 }
 
 func (w *wire) Read(p []byte) (int, error) {
@@ -106,7 +106,7 @@ func (w *wire) next() error {
 		if !w.greeted {
 			w.failed(err)
 		}
-		return err //nolint:wrapcheck // as io.Reader wants it
+		return err //nolint:wrapcheck // io.Reader requires the bare error
 	}
 	size := int64(binary.BigEndian.Uint32(head))
 	if !w.isManyReply(head) {
@@ -115,7 +115,7 @@ func (w *wire) next() error {
 	}
 	w.answer = io.MultiReader(asSync(head), io.LimitReader(w.in, size-(headBytes-4)))
 	_, err = w.in.Discard(headBytes)
-	return err //nolint:wrapcheck // there is none
+	return err //nolint:wrapcheck // Discard cannot fail after Peek
 }
 
 // greet reads the first answer.

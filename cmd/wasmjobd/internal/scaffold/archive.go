@@ -8,8 +8,8 @@ import (
 // file is a file of a project or of an archive; names have slashes.
 type file struct{ name, text string }
 
-// unpack reads an archive: text files one after the other, each below a line
-// "-- name --". What stands before the first is a comment.
+// unpack reads an archive: text files one after the other, each below a line "-- name --". Text
+// before the first file is a comment.
 func unpack(archive string) ([]file, error) {
 	var files []file
 	for line := range strings.Lines(archive) {

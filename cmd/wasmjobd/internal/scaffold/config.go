@@ -2,7 +2,7 @@ package scaffold
 
 import "strings"
 
-// configuration is the jobs.toml of a project: a server runs it as it is. A line
+// configuration returns the jobs.toml of a project, which a server can run unchanged. A line
 // that begins with # and no blank is an example of a setting.
 func (p Project) configuration(module string) string {
 	host, run := "", ""
@@ -17,7 +17,7 @@ func (p Project) configuration(module string) string {
 		return strings.NewReplacer("@name@", p.Name, "@module@", module).Replace(strategyConfiguration)
 	}
 	text := strings.NewReplacer("@name@", p.Name, "@module@", module, "@kind@", p.Kind, "@run@", run, "@host@", host).Replace(jobConfiguration)
-	if host != "" { // it needs that grant
+	if host != "" { // the module needs this grant
 		text = strings.ReplaceAll(text, "#"+host, "")
 	}
 	return text
@@ -65,14 +65,14 @@ timeout = "1m"
 #table = "orders"
 `
 
-// A strategy needs a job whose items it deals out; echo is one without a module.
+// A strategy needs a job whose items it assigns; echo needs no module.
 const strategyConfiguration = `# Run it with wasmjobd serve --config jobs.toml, check it with wasmjobd validate jobs.toml.
 
 # For the job below, which is a command of the operating system.
 [host]
 allow_native_scripts = true
 
-# What the strategy is told of this server.
+# Labels of this server, for the strategy.
 #[server.labels]
 #weight = "2"
 

@@ -7,18 +7,18 @@ import (
 	"strings"
 )
 
-// language is what differs between languages.
+// language has what differs between languages.
 type language struct {
 	name, title   string
 	template, sdk string // archives
 	needs, docs   string // words of the README
 	test          string
-	build, module func(kind string) string // command, and the file that it leaves
+	build, module func(kind string) string // command, and the file that it creates
 }
 
 func always(text string) func(string) string { return func(string) string { return text } }
 
-// either chooses between scripts, which are commands, and the rest.
+// either chooses between scripts, which are commands, and the other kinds.
 func either(script, rest string) func(string) string {
 	return func(kind string) string {
 		if kind == "script" {
@@ -86,10 +86,10 @@ func (p Project) language() (language, error) {
 	return language{}, fmt.Errorf("there is no language %q; write one of %s", p.Lang, strings.Join(Languages(), ", "))
 }
 
-// compiler finds the version of AssemblyScript that the SDK is tested with.
+// compiler finds the version of AssemblyScript with which the SDK is tested.
 var compiler = regexp.MustCompile(`"assemblyscript": "([^"]+)"`)
 
-// replacer fills in what stands between at signs.
+// replacer replaces names between at signs.
 func (l language) replacer(p Project) *strings.Replacer {
 	version := "*"
 	if m := compiler.FindStringSubmatch(sdks); m != nil {

@@ -34,7 +34,7 @@ var templates embed.FS
 //go:embed sdk.txtar
 var sdks string
 
-// Project is what is asked for.
+// Project describes the project to create.
 type Project struct {
 	Lang string // one of Languages
 	Kind string // one of Kinds
@@ -53,17 +53,16 @@ func Languages() []string {
 	return names
 }
 
-// ErrNotEmpty is the error for a directory that has files already.
+// ErrNotEmpty is the error for a directory that already has files.
 var ErrNotEmpty = errors.New("the directory is not empty")
 
 var notInName = regexp.MustCompile(`[^a-z0-9]+`)
 
-// maxName is the longest name that is made: registries of packages and of jobs
-// allow at least that.
+// maxName is the longest derived name: registries of packages and of jobs allow at least that.
 const maxName = 50
 
-// NameFor derives a name from a directory: lower-case letters, digits and
-// hyphens, beginning with a letter, that every language's tools take.
+// NameFor derives a name from a directory. It has lower-case letters, digits and hyphens, and
+// begins with a letter, so that every language's tools accept it.
 func NameFor(dir string) (string, error) {
 	full, err := filepath.Abs(dir)
 	if err != nil {
@@ -82,14 +81,14 @@ func NameFor(dir string) (string, error) {
 	return name, nil
 }
 
-// reserved are the names that a package must not have: the SDK's own, and words
-// of Rust, where the name of a package is an identifier, too.
+// reserved are names that a package must not have: the SDK's own, and words of Rust, where the
+// name of a package is also an identifier.
 var reserved = strings.Fields("wasmjob assemblyscript test core std alloc proc-macro build deps examples incremental " +
 	"abstract as async await become box break const continue crate do dyn else enum extern false final fn for gen if impl in " +
 	"let loop macro match mod move mut override priv pub ref return self static struct super trait true try type typeof " +
 	"unsafe unsized use virtual where while yield con prn aux nul")
 
-// Files are the files of the project, by path with slashes.
+// Files returns the files of the project, by path with slashes.
 func (p Project) Files() (map[string]string, error) {
 	l, err := p.language()
 	if err != nil {
@@ -134,8 +133,8 @@ func (p Project) Files() (map[string]string, error) {
 	return files, nil
 }
 
-// ofTemplate is the name in the project of a file of the templates: those of
-// its kind, of all, and of all that are no scripts.
+// ofTemplate returns the name in the project of a template's file, or "" if the file is for
+// other kinds.
 func (p Project) ofTemplate(name string) string {
 	folder, rest, _ := strings.Cut(name, "/")
 	if folder == p.Kind || folder == "all" || folder == "lib" && p.Kind != "script" {
@@ -144,8 +143,8 @@ func (p Project) ofTemplate(name string) string {
 	return ""
 }
 
-// Commands are what to type where the project's directory is dir: one builds
-// the module, the other runs it.
+// Commands returns the command lines that build and run the module, if the project's directory
+// is dir.
 func (p Project) Commands(dir string) (build, run string, err error) {
 	l, err := p.language()
 	if err != nil {
@@ -155,7 +154,7 @@ func (p Project) Commands(dir string) (build, run string, err error) {
 	return "(cd " + quoted(dir) + " && " + l.build(p.Kind) + ")", "wasmjobd exec " + quoted(module) + " " + tries[p.Kind], nil
 }
 
-// quoted is a word of a shell.
+// quoted quotes a word for a shell.
 func quoted(word string) string {
 	if word != "" && !strings.HasPrefix(word, "-") && !strings.ContainsFunc(word, special) {
 		return word
@@ -170,7 +169,7 @@ func special(r rune) bool {
 	return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("_-./+:@%,", r) || r > 127 && unicode.IsLetter(r))
 }
 
-// tries are the flags that show what the job of each kind does.
+// tries are flags that show what the job of each kind does.
 var tries = map[string]string{
 	"simple":   "--item 1 --total 3 --item-param moon",
 	"dataflow": "--streaming --allow state",
@@ -178,8 +177,8 @@ var tries = map[string]string{
 	"strategy": "--total 7",
 }
 
-// Write makes the directory, unless it is there and empty, and puts the files
-// into it. The error is ErrNotEmpty if it has any.
+// Write creates the directory unless it exists and is empty, and writes the files into it. If
+// it has any files, the error is ErrNotEmpty.
 func Write(dir string, files map[string]string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -190,7 +189,7 @@ func Write(dir string, files map[string]string) error {
 	}
 	for name, text := range files {
 		path := filepath.Join(dir, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // sources, for others to read, too
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // sources that other users may read
 			return fmt.Errorf("make the project: %w", err)
 		}
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil { //nolint:gosec // as above

@@ -25,7 +25,7 @@ var sources = map[string][]string{
 	"c":              {"*.h", "README.md"},
 }
 
-// What is packed is what abi/ has.
+// The packed archive matches abi/.
 func TestSDK(t *testing.T) {
 	var files []file
 	for _, sdk := range slices.Sorted(maps.Keys(sources)) {
@@ -193,7 +193,7 @@ func TestArchive(t *testing.T) {
 	}
 }
 
-// pack writes an archive. It refuses what unpack would not give back.
+// pack writes an archive. It refuses files that unpack would not restore.
 func pack(comment string, files []file) (string, error) {
 	var b strings.Builder
 	b.WriteString(comment)

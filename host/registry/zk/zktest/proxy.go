@@ -25,7 +25,7 @@ const (
 
 // Proxy stands between clients and one server.
 type Proxy struct {
-	ctx      context.Context //nolint:containedctx // of the test, without its end
+	ctx      context.Context //nolint:containedctx // the test's, without its end
 	listener net.Listener
 	work     sync.WaitGroup
 

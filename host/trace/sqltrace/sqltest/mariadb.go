@@ -22,7 +22,7 @@ func MariaDB(t testing.TB) *Server {
 		make: func(dir string) *exec.Cmd {
 			quoted := strings.NewReplacer(`\`, `\\`, "'", `\'`).Replace(Password)
 			write(dir, "users.sql", "CREATE USER IF NOT EXISTS "+User+"@'%' IDENTIFIED BY '"+quoted+"';", "GRANT ALL ON *.* TO "+User+"@'%';")
-			return exec.Command("/usr/bin/mariadb-install-db", "--no-defaults", "--datadir="+filepath.Join(dir, "data"), //nolint:noctx,gosec // it is short, and ours
+			return exec.Command("/usr/bin/mariadb-install-db", "--no-defaults", "--datadir="+filepath.Join(dir, "data"), //nolint:noctx,gosec // a short command with our arguments
 				"--auth-root-authentication-method=normal", "--skip-test-db", "--innodb-log-file-size=16M", "--innodb-flush-log-at-trx-commit=0", "--skip-name-resolve")
 		},
 		secure: func(cert, key string) []string { return []string{"--ssl-cert=" + cert, "--ssl-key=" + key} },

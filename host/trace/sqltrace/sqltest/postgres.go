@@ -23,7 +23,7 @@ func Postgres(t testing.TB) *Server {
 		},
 		stop: syscall.SIGQUIT, // like a crash; after SIGKILL its shared memory would remain
 		make: func(dir string) *exec.Cmd {
-			return exec.Command(filepath.Join(bin, "initdb"), "--no-sync", "-D", filepath.Join(dir, "data"), "-U", User, "-E", "UTF8", "--locale=C.UTF-8", //nolint:noctx,gosec // it is short, and ours
+			return exec.Command(filepath.Join(bin, "initdb"), "--no-sync", "-D", filepath.Join(dir, "data"), "-U", User, "-E", "UTF8", "--locale=C.UTF-8", //nolint:noctx,gosec // a short command with our arguments
 				"--auth=scram-sha-256", "--pwfile="+write(dir, "password", Password))
 		},
 		secure: func(cert, key string) []string {

@@ -36,7 +36,7 @@ const (
 	// User and Password are the credentials of all servers. The password has characters that
 	// must be escaped somewhere.
 	User     = "tester"
-	Password = `p'a"s:s@w/o?r%20d\#&` //nolint:gosec // of servers on loopback that end with the test
+	Password = `p'a"s:s@w/o?r%20d\#&` //nolint:gosec // for servers on loopback that end with the test
 )
 
 // Server is a server process. Its methods fail the test on errors.
@@ -271,7 +271,7 @@ func (s *Server) Exec(t testing.TB, statements ...string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer db.Close() //nolint:errcheck // the statements are done
+	defer db.Close() //nolint:errcheck // the statements have been executed
 	for _, statement := range statements {
 		if _, err := db.ExecContext(t.Context(), statement); err != nil {
 			select {
@@ -355,7 +355,7 @@ func find(t testing.TB, pattern, debian string) string {
 	if strict() && os.Getuid() == 0 {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 		defer cancel()
-		install := exec.CommandContext(ctx, "apt-get", "-o", "DPkg::Lock::Timeout=300", "-y", "-qq", "install", "--no-install-recommends", debian) //nolint:gosec // a package that is named here
+		install := exec.CommandContext(ctx, "apt-get", "-o", "DPkg::Lock::Timeout=300", "-y", "-qq", "install", "--no-install-recommends", debian) //nolint:gosec // constant package names
 		install.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
 		if out, err := install.CombinedOutput(); err != nil {
 			t.Fatalf("install %s: %v\n%s", debian, err, tail(out))
@@ -382,7 +382,7 @@ func last(pattern string) string {
 
 func write(dir, name string, lines ...string) string {
 	path := filepath.Join(dir, name)
-	if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")+"\n"), 0o644); err != nil { //nolint:gosec // another user reads it, and it has no secret
+	if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")+"\n"), 0o644); err != nil { //nolint:gosec // another user must read it, and it contains no secret
 		panic(err) // of a test; the folder was just made
 	}
 	return path
