@@ -40,16 +40,16 @@ const (
 	ExportProcess = "wasmjob_process"
 	// ExportShard is the entry of a strategy: assigns items.
 	ExportShard = "wasmjob_shard"
-	// ExportBefore is an optional listener, called before the entry of each run, in its instance.
+	// ExportBefore is an optional listener, called before the entry of each run, in the same Wasm instance.
 	ExportBefore = "wasmjob_before"
-	// ExportAfter is an optional listener, called after the entry of each run, in its instance.
+	// ExportAfter is an optional listener, called after the entry of each run, in the same Wasm instance.
 	ExportAfter = "wasmjob_after"
 	// ExportStarted is an optional listener, called once per fire, on one server, when every item has begun.
 	ExportStarted = "wasmjob_started"
 	// ExportCompleted is an optional listener, called once per fire, on one server, when every item has ended.
 	ExportCompleted = "wasmjob_completed"
-	// ExportStart is the entry of a script, a WASI command, which has neither the marker
-	// nor another entry.
+	// ExportStart is the entry of a script, which is a WASI command. Such a module exports
+	// neither wasmjob_abi_v1 nor another entry.
 	ExportStart = "_start"
 )
 
@@ -150,9 +150,9 @@ const (
 	FieldInstanceID    = 5  // id of the instance that runs it; none in a strategy
 	FieldNamespace     = 6  // namespace of the registry
 	FieldModuleDigest  = 7  // sha256 of the module, in hex
-	FieldSeed          = 8  // seed: hex digits that differ between runs and items, but not between attempts; in a strategy, between jobs, totals and sets of instances
+	FieldSeed          = 8  // seed: hex digits that differ between runs and items, but not between attempts; for a strategy, they depend on the job, the total and the set of instances
 	FieldRunID         = 9  // run id: the same in every attempt; none in a strategy
-	FieldReason        = 10 // since 2: in wasmjob_after, the reason that the run gave with error_set; none elsewhere
+	FieldReason        = 10 // if field 107 is 2 or more: in wasmjob_after, the reason that the run gave with error_set; none elsewhere
 )
 
 // Number fields, read with FuncCtxInt. Moments are milliseconds since 1970, 0 for none;
@@ -170,10 +170,10 @@ const (
 	FieldFence         = 109 // fencing token: a later owner of the item has a larger one
 	FieldScheduledTime = 110 // scheduled instant
 	FieldFetchCount    = 111 // number of elements that the job wants in a batch; 0: as many as the guest likes
-	FieldOutcome       = 112 // since 2: in wasmjob_after, the result of the run; the smallest i64 elsewhere
-	FieldFireSucceeded = 113 // since 2: in wasmjob_completed, the number of items that succeeded; the smallest i64 elsewhere or if unknown
-	FieldFireFailed    = 114 // the same: number of items that failed, were late or were stopped
-	FieldFireSkipped   = 115 // the same: number of items that had nothing to do
+	FieldOutcome       = 112 // if field 107 is 2 or more: in wasmjob_after, the result of the run; the smallest i64 elsewhere
+	FieldFireSucceeded = 113 // if field 107 is 2 or more: in wasmjob_completed, the number of items that succeeded; the smallest i64 elsewhere or if unknown
+	FieldFireFailed    = 114 // as 113: number of items that failed, were late or were stopped
+	FieldFireSkipped   = 115 // as 113: number of items that had nothing to do
 )
 
 // NoInt is the result of FuncCtxInt for a field that the host does not know.

@@ -35,8 +35,8 @@ func reference(t *testing.T) []byte {
 	says := meanings(t)
 	var b bytes.Buffer
 	b.WriteString("# Exports, functions, fields and codes of version 1\n\nGenerated from abi.go and functions.go by `make generate`; do not edit. " +
-		"[ABI.md](ABI.md) says how they work together.\n\n## Functions\n\nAll are in the module `" + Module + "`. *Since* is the number of additions (field 107) that has the function first. " +
-		"At another time than *when* a call answers -10, or does nothing if the function has no result.\n\n" +
+		"[ABI.md](ABI.md) says how they work together.\n\n## Functions\n\nAll are in the module `" + Module + "`. A host has a function if its field 107 is at least *since*. " +
+		"A function that is called at another time than *when* answers -10, or does nothing if it has no result.\n\n" +
 		"| function | type | since | grant | when | what it does |\n|---|---|---|---|---|---|\n")
 	for _, f := range Functions() {
 		m := arguments.FindStringSubmatch(says["Func "+f.Name])
@@ -45,20 +45,20 @@ func reference(t *testing.T) []byte {
 		}
 		fmt.Fprintf(&b, "| `%s` | `(%s) -> (%s)` | %d | %s | %s | %s |\n", f.Name, typed(t, m[1], f.Params), typed(t, "", f.Results), f.Since, f.Grant, whenOf(f.When), m[2])
 	}
-	for _, list := range []struct{ prefix, title, text string }{
-		{"Export", "Exports", "Functions have the type `() -> (i32)`, but `wasmjob_abi_v1`, `_initialize` and `_start` `() -> ()`."},
-		{"Field", "Fields", "Text fields (below 100) are read with `ctx_str`, which answers -3 for one that has no value; the others with `ctx_int`. Moments are milliseconds since 1970, 0 for none. What has no meaning in a strategy is 0."},
-		{"Result", "Results", "What an entry returns. 4 to 127 are reserved, and negative numbers mean that an SDK was misused; both count as failed."},
-		{"Err", "Error codes", "The list grows only at its end."},
-		{"Ack", "Outcomes of an element", ""},
-		{"Stop", "Stop reasons", ""},
-		{"Level", "Levels", ""},
+	for _, list := range []struct{ prefix, title, head, text string }{
+		{"Export", "Exports", "export", "Functions have the type `() -> (i32)`, but `wasmjob_abi_v1`, `_initialize` and `_start` `() -> ()`."},
+		{"Field", "Fields", "field", "Text fields (below 100) are read with `ctx_str`, which answers -3 for a field without a value; the others with `ctx_int`. Moments are milliseconds since 1970, or 0 if there is none. A number field that has no meaning in a strategy is 0 there."},
+		{"Result", "Results", "value", "What an entry returns. 4 to 127 are reserved, and negative numbers mean that an SDK was misused; both count as failed."},
+		{"Err", "Error codes", "code", "The list grows only at its end."},
+		{"Ack", "Outcomes of an element", "value", ""},
+		{"Stop", "Stop reasons", "value", ""},
+		{"Level", "Levels", "value", ""},
 	} {
 		fmt.Fprintf(&b, "\n## %s\n\n", list.title)
 		if list.text != "" {
 			b.WriteString(list.text + "\n\n")
 		}
-		b.WriteString("| value | meaning |\n|---|---|\n")
+		b.WriteString("| " + list.head + " | meaning |\n|---|---|\n")
 		for _, c := range constantsOf(t) {
 			if strings.HasPrefix(c.name, list.prefix) {
 				fmt.Fprintf(&b, "| %s | %s |\n", strings.ReplaceAll(c.value, `"`, "`"), c.text)
