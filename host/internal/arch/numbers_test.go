@@ -34,7 +34,7 @@ var heldNumbers = []held{
 
 	{"docs/ARCHITECTURE.md", "About every 100 µs the guest reports", "host/internal/sandbox/fuel.go", "betweenYields = 100 * time.Microsecond\n"},
 
-	{"docs/OPERATIONS.md", "30 s if nothing is said", "host/config/build.go", "defaultSession = 30 * time.Second\n"},
+	{"docs/OPERATIONS.md", "30 s by default", "host/config/build.go", "defaultSession = 30 * time.Second\n"},
 	{"docs/OPERATIONS.md", "how long they try (10 s)", "cmd/wasmjobd/operator.go", "defaultPatience = 10 * time.Second\n"},
 	{"docs/OPERATIONS.md", "up to eight that ran before", "host/internal/definition/swap.go", "maxPast = 8\n"},
 	{"docs/OPERATIONS.md", "`--wait` (2 min)", "cmd/wasmjobd/module.go", "switchPatience = 2 * time.Minute\n"},
