@@ -71,13 +71,13 @@ const (
 	Instances SettingType = "instances"
 )
 
-// Change says when a new value of a setting applies on a server that runs the job.
+// Change is when another value of a setting takes effect on a server that runs the job.
 type Change string
 
 const (
-	AtOnce   Change = ""                // to what begins after it
-	AtFirst  Change = "for new servers" // to servers that the job does not know yet
-	FromFile Change = "with the file"   // when the server reads its own file again
+	AtOnce   Change = ""                                   // for runs that begin after it
+	AtFirst  Change = "on servers that are new to the job" // those that the job has not seen yet
+	FromFile Change = "when the server reads its file"     // its own file, at a reload as well
 )
 
 // defaultReconcile is ElasticJob's default.

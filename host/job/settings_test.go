@@ -149,15 +149,16 @@ func settingsPage() []byte {
 	var b bytes.Buffer
 	b.WriteString(`# Settings of a job
 
-Generated from the table in host/job/settings.go by ` + "`make generate`" + `; do not edit. [jobs.toml](../jobs.toml) explains each of them
-and the limits that apply by default.
+Generated from the table in host/job/settings.go by ` + "`make generate`" + `; do not edit. [jobs.toml](../jobs.toml) says what each is for, and
+has the limits that hold if a job sets none.
 
-- A setting marked * can stand in ` + "`[defaults]`" + `, for all jobs.
-- *Kept*: the key of ElasticJob's ` + "`config`" + ` node, or ` + "`wasm/module`" + ` under the setting's own name.
+- A setting marked * is allowed in ` + "`[defaults]`" + `, for all jobs.
+- *Stored in*: the key of ElasticJob's ` + "`config`" + ` node, or ` + "`wasm/module`" + ` under the setting's own name.
 - A job without ` + "`cron`" + ` has ` + "`schedule = \"manual\"`" + `: only a trigger runs it.
-- *Changes*: when a new value applies on a server that runs the job. Empty: at once, to what begins after it.
+- *Only for jobs*: the kinds of jobs that can have the setting, or "with a module". Empty: all jobs.
+- *A change takes effect*: when a server that runs the job uses another value. Empty: at once, for runs that begin after it.
 
-| setting | value | default | of jobs | kept | changes |
+| setting | value | default | only for jobs | stored in | a change takes effect |
 |---|---|---|---|---|---|
 `)
 	for s := range Settings() {
