@@ -64,7 +64,11 @@ func TestPermissionsOfTheState(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return reason.Words(d.Breaks, "\n")
+		var lines []string
+		for _, r := range d.Breaks {
+			lines = append(lines, r.WithHint())
+		}
+		return strings.Join(lines, "\n")
 	}
 	anybody, me := as("", ""), as("", "me:secret")
 	if got := breaks(me); got != "" {

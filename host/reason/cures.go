@@ -13,7 +13,7 @@ var cures = map[Code]string{
 
 	NotBegunOwnerGone:      "see the log of that server: it was killed, or could not reach the registry; catch_up lets such instants begin late",
 	NotBegunServerDisabled: "`wasmjobd job enable JOB`",
-	NotBegunNoFile:         "write it into a file again, or `wasmjobd job remove JOB`",
+	NotBegunNoFile:         "write the job into a file again, or `wasmjobd job remove JOB`",
 	NotBegunBarred:         "`wasmjobd doctor --registry` names what keeps the server out",
 	ServerNotAllowed:       "`wasmjobd doctor --registry` names what keeps the server out",
 	ServerDisabled:         "`wasmjobd job enable JOB` or `wasmjobd server enable ADDRESS`",
@@ -33,6 +33,12 @@ var cures = map[Code]string{
 	NoServer:            "start a server that has the job; if one runs, its log says why it has no session of the registry",
 	NobodyLeads:         "wait a moment; if it persists, `wasmjobd doctor --registry` names who is first in the queue of the election latch",
 	NotTakenOver:        "wait a moment: the server has just died; if it persists, see the log of the leader",
+	LatchUnheld:         "delete {node}",
+	LatchOfMember:       "if it persists, end the process of {instance}: the other members go on when its session is over",
+	LatchOfOther:        "if it persists, end the process that has session {session}: the members go on when that session is over",
+	NoConfig:            "write config again, or remove what is left of the job",
+	JobRemoved:          "`wasmjobd job remove JOB` deletes what is left of the job",
+	StateOpen:           "in zkCli.sh type addauth digest USER:PASSWORD with that digest, then setAcl -R {root} auth::cdrwa",
 	LatchEmpty:          "if it persists, `wasmjobd job show JOB` names the servers that are disabled: `wasmjobd job enable JOB`",
 	NextModuleRefused:   "check peer_listen and peer_token of that server, which tries again by itself; or `wasmjobd module rollback JOB`",
 

@@ -37,8 +37,9 @@ func reasonsPage(t *testing.T) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	b.WriteString("# Reasons\n\nGenerated from the tables of host/reason by `make generate`; do not edit. Scripts compare the codes, which stay;\n" +
-		"the words may improve. `{name}` stands for a value. Where the third column is empty, the words say what to do, or\n" +
-		"there is nothing to be done. Faults of a configuration are not listed: `wasmjobd validate` says what to write instead.\n")
+		"the words may improve. `{name}` stands for a value, and *it* for the run, instant or job that the reason is about.\n" +
+		"Where the third column is empty, the words say what to do, or there is nothing to be done. Faults of a configuration are not\n" +
+		"here: `wasmjobd validate` says what to write instead.\n")
 	file, err := parser.ParseFile(token.NewFileSet(), "codes.go", nil, parser.ParseComments)
 	if err != nil {
 		t.Fatal(err)
