@@ -133,8 +133,8 @@ const (
 	// FuncShardInstanceLabel (instance, key, klen, buf, cap) reads a label of its server;
 	// -3 if there is none of that name.
 	FuncShardInstanceLabel = "shard_instance_label"
-	// FuncShardPrev (item) returns the instance that owns the item now; -3 if none of
-	// these does; -4 if there is no such item.
+	// FuncShardPrev (item) returns the instance that owns the item now; -3 if its
+	// owner is none of the instances; -4 if there is no such item.
 	FuncShardPrev = "shard_prev"
 	// FuncShardAssign (item, instance) assigns the item to the instance; -4 if there is
 	// no such item or instance; -9 if the item was assigned before.
