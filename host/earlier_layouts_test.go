@@ -114,9 +114,17 @@ func TestServersShareAJobOfAnEarlierLayout(t *testing.T) {
 		}
 
 		e.console.set(e.at("servers", "10.0.0.2", "paused"), "")
-		until(t, first, "a paused server has no items", e.lists("0,1,2", ""))
+		if e.of == job.Layout20 { // as among members of ElasticJob 2.0.5
+			e.console.set(e.at("servers", "10.0.0.2", "trigger"), "")
+			until(t, second, "a paused server declines what is asked for", func([]job.Status) bool { return more.count("old", trace.Skipped) == 1 })
+			if !e.lists("0,2", "1")(nil) {
+				t.Error("the items of a paused server have moved")
+			}
+		} else {
+			until(t, first, "a paused server has no items", e.lists("0,1,2", ""))
+		}
 		e.console.remove(e.at("servers", "10.0.0.2", "paused"))
-		until(t, first, "and gets them back", e.lists("0,2", "1"))
+		until(t, first, "each has its items again", e.lists("0,2", "1"))
 		ask(t, stopSecond())
 		ask(t, stopFirst())
 		if got := e.value("servers", "10.0.0.1", "status") + e.value("leader", "election", "host"); got != "nonenone" {
