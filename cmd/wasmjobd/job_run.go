@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/config"
 	"github.com/wasmjob/wasmjob/host/operator"
 )
@@ -46,6 +47,9 @@ func jobRun(o *operatorVerb) *cobra.Command {
 			if len(items) == 0 {
 				for _, i := range before.Items {
 					items = append(items, i.Item)
+				}
+				if len(items) == 0 {
+					return &host.Error{Code: host.Unavailable, Msg: "run job " + plain(args[0]) + ": its items are not assigned yet; try again in a moment"}
 				}
 			}
 			want := operator.ItemsWanted{Items: items, Key: key}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/operator"
 	"github.com/wasmjob/wasmjob/host/reason"
 	"github.com/wasmjob/wasmjob/host/trace"
 )
@@ -42,4 +43,12 @@ func TestClientRuns(t *testing.T) {
 	if _, err := without.Runs(t.Context(), RunsWanted{Job: "report"}); err == nil {
 		t.Error(http.StatusText(http.StatusNotFound) + " is no error")
 	}
+}
+
+// A client that names no item gets the operator's answer: it sends no null, which no route takes.
+func TestClientTriggersNoItems(t *testing.T) {
+	t.Parallel()
+	c := at(t, "http://"+serveTCP(t, TLS{}, NewHandler(Options{Operate: onMemory, Authenticate: known})), "operator")
+	_, err := c.TriggerItems(t.Context(), "report", operator.ItemsWanted{})
+	wantCode(t, "no items", err, host.Invalid, "say which items")
 }

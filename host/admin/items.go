@@ -50,7 +50,7 @@ func (c *Client) TriggerItems(ctx context.Context, name string, want operator.It
 	if err != nil {
 		return operator.Asked{}, err
 	}
-	body := map[string]any{"items": want.Items}
+	body := map[string]any{"items": append([]int{}, want.Items...)} // a list, even without items
 	if want.Param != nil {
 		body["param"] = *want.Param
 	}
