@@ -17,9 +17,9 @@ func TestJobsAfterOthersRunForEachInstant(t *testing.T) {
 	t.Parallel()
 	for seed := *afterFrom; seed < *afterFrom+*afterSeeds; seed++ {
 		if b := runAfterOthers(seed, drawn(seed), nil).Breach; b != nil {
-			var story bytes.Buffer
-			runAfterOthers(seed, drawn(seed), &story)
-			t.Errorf("seed %d: %s\n%s", seed, b, lastLines(story.String()))
+			var trace bytes.Buffer
+			runAfterOthers(seed, drawn(seed), &trace)
+			t.Errorf("seed %d: %s\n%s", seed, b, lastLines(trace.String()))
 		}
 	}
 }
@@ -31,16 +31,16 @@ func TestReplayOfJobsAfterOthers(t *testing.T) {
 	runAfterOthers(2, d, &was)
 	runAfterOthers(2, replayed(kept), &is)
 	if !bytes.Equal(was.Bytes(), is.Bytes()) {
-		t.Error("the replay tells another story")
+		t.Error("the replay has another trace")
 	}
 	if !bytes.Contains(was.Bytes(), []byte("job before 2: ")) || !bytes.Contains(was.Bytes(), []byte("Until:1")) {
 		t.Error("the seed has no second job before it, or no pause with an end: choose another one")
 	}
 }
 
-func runAfterOthers(seed uint64, d *draws, story io.Writer) Result {
+func runAfterOthers(seed uint64, d *draws, trace io.Writer) Result {
 	all := profiles()[:5]
-	w := newWorld(seed, d, all[seed%5], story)
+	w := newWorld(seed, d, all[seed%5], trace)
 	w.setup()
 	w.populate()
 	w.disturb()

@@ -9,21 +9,21 @@ import (
 // The operator requests runs with parameters, during the faults and after them.
 func TestRunsThatWereAskedFor(t *testing.T) {
 	t.Parallel()
-	var stories bytes.Buffer
+	var traces bytes.Buffer
 	for seed := range uint64(10) {
-		var story bytes.Buffer
-		w := newWorld(seed, drawn(seed), profiles()[seed%5], &story)
+		var trace bytes.Buffer
+		w := newWorld(seed, drawn(seed), profiles()[seed%5], &trace)
 		w.setup()
 		w.populate()
 		w.disturb()
 		w.nextAsked()
 		if b := w.play().Breach; b != nil {
-			t.Errorf("seed %d: %s\n%s", seed, b, lastLines(story.String()))
+			t.Errorf("seed %d: %s\n%s", seed, b, lastLines(trace.String()))
 		}
-		stories.Write(story.Bytes())
+		traces.Write(trace.Bytes())
 	}
 	again := 0
-	for line := range strings.Lines(stories.String()) {
+	for line := range strings.Lines(traces.String()) {
 		if strings.Contains(line, "guest of item") && strings.Contains(line, "run t-") && strings.Contains(line, "attempt 2 fence") {
 			again++
 		}

@@ -18,9 +18,9 @@ func TestNothingWaitsForEverUnderLoad(t *testing.T) {
 			t.Parallel()
 			for seed := *busyFrom; seed < *busyFrom+*busySeeds; seed++ {
 				if b := run(seed, p, nil).Breach; b != nil {
-					var story bytes.Buffer
-					run(seed, p, &story)
-					t.Errorf("seed %d: %s\n%s", seed, b, lastLines(story.String()))
+					var trace bytes.Buffer
+					run(seed, p, &trace)
+					t.Errorf("seed %d: %s\n%s", seed, b, lastLines(trace.String()))
 				}
 			}
 		})

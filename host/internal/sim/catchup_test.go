@@ -15,9 +15,9 @@ func TestWhatWasMissedIsCaughtUp(t *testing.T) {
 	t.Parallel()
 	for seed := *catchUpFrom; seed < *catchUpFrom+*catchUpSeeds; seed++ {
 		if b := run(seed, catchUp(), nil).Breach; b != nil {
-			var story bytes.Buffer
-			run(seed, catchUp(), &story)
-			t.Errorf("seed %d: %s\n%s", seed, b, lastLines(story.String()))
+			var trace bytes.Buffer
+			run(seed, catchUp(), &trace)
+			t.Errorf("seed %d: %s\n%s", seed, b, lastLines(trace.String()))
 		}
 	}
 }

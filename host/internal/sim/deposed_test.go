@@ -13,11 +13,11 @@ func TestDeposedServers(t *testing.T) {
 	for seed := range uint64(60) {
 		p := profiles()[seed%3]
 		p.faults.depose = 4
-		var story bytes.Buffer
-		r := run(seed, p, &story)
-		replaced += bytes.Count(story.Bytes(), []byte("its server is replaced"))
+		var trace bytes.Buffer
+		r := run(seed, p, &trace)
+		replaced += bytes.Count(trace.Bytes(), []byte("its server is replaced"))
 		if r.Breach != nil {
-			t.Fatalf("seed %d broke %q:\n%s", seed, r.Breach.Invariant, lastLines(story.String()))
+			t.Fatalf("seed %d broke %q:\n%s", seed, r.Breach.Invariant, lastLines(trace.String()))
 		}
 	}
 	if replaced < 60 {

@@ -213,7 +213,7 @@ func (j *jvm) reconnect(s *session) {
 func (j *jvm) suspended() { j.paused = j.scheduled || !j.w.three }
 
 // wakeAll wakes the functions that wait for nodes to be removed, in the order of their
-// paths, so that a seed is always the same story.
+// paths, so that a seed always has the same trace.
 func (j *jvm) wakeAll() {
 	for _, p := range slices.Sorted(maps.Keys(j.gone)) {
 		for _, wake := range j.gone[p] {

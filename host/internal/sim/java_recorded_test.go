@@ -28,7 +28,7 @@ type replay struct {
 	*World
 	t       *testing.T
 	rec     recordingOf3
-	story   bytes.Buffer
+	traced  bytes.Buffer
 	seen    int64
 	changes map[int64][]tree.Change // by revision
 	from    int64                   // the revision at which the flow begins
@@ -61,7 +61,7 @@ func replayOf3(t *testing.T, file string, set func(*World)) *replay {
 	if err := json.Unmarshal(recordings.Golden(t, "ej3/"+file+".json"), &r.rec); err != nil {
 		t.Fatal(err)
 	}
-	r.World = newWorld(1, drawn(1), p, &r.story)
+	r.World = newWorld(1, drawn(1), p, &r.traced)
 	r.calm = true
 	r.plain(6, 0)
 	r.config.Misfire, r.config.Cron = true, "0 0 3 1 1 ? 2090"
@@ -86,7 +86,7 @@ func (r *replay) until(ms int64) {
 		}
 	}
 	if r.broken() {
-		r.t.Fatalf("%s\n%s", r.breaches[0], lastLines(r.story.String()))
+		r.t.Fatalf("%s\n%s", r.breaches[0], lastLines(r.traced.String()))
 	}
 }
 
@@ -133,7 +133,7 @@ func (r *replay) flow(name string, ms int64, inTwo ...string) {
 		slices.Sort(ours[m])
 	}
 	if d := cmp.Diff(theirs, ours); d != "" {
-		r.t.Errorf("%s: recorded and simulated differ:\n%s\n%s", name, d, lastLines(r.story.String()))
+		r.t.Errorf("%s: recorded and simulated differ:\n%s\n%s", name, d, lastLines(r.traced.String()))
 	}
 	r.from = r.seen
 	if strings.Contains(name, "execution only") { // nobody waits in it
@@ -209,7 +209,7 @@ var byJava = regexp.MustCompile(`server: (\d+) java ([P-Z])/`)
 // ours is what each simulated member wrote in the flow.
 func (r *replay) ours() map[string][]string {
 	all := map[string][]string{}
-	for _, by := range byJava.FindAllStringSubmatch(r.story.String(), -1) {
+	for _, by := range byJava.FindAllStringSubmatch(r.traced.String(), -1) {
 		rev, _ := strconv.ParseInt(by[1], 10, 64)
 		m := fmt.Sprintf("m%d", by[2][0]-'P'+1)
 		for _, c := range r.changes[rev] {

@@ -25,9 +25,9 @@ func TestJavaAlone(t *testing.T) {
 				r := run(seed, p, nil)
 				exact += r.Exact
 				if r.Breach != nil {
-					var story bytes.Buffer
-					run(seed, p, &story)
-					t.Fatalf("seed %d broke %q:\n%s", seed, r.Breach.Invariant, lastLines(story.String()))
+					var trace bytes.Buffer
+					run(seed, p, &trace)
+					t.Fatalf("seed %d broke %q:\n%s", seed, r.Breach.Invariant, lastLines(trace.String()))
 				}
 			}
 			if exact < 60 {
@@ -38,7 +38,7 @@ func TestJavaAlone(t *testing.T) {
 	}
 }
 
-// TestWakesInOrder checks that the order of a map does not change the story of a seed.
+// TestWakesInOrder checks that the order of a map does not change the trace of a seed.
 func TestWakesInOrder(t *testing.T) {
 	t.Parallel()
 	for range 50 {

@@ -17,7 +17,7 @@ import (
 // package runner is replaced by code in virtual time, without goroutines.
 type member struct {
 	w       *World
-	label   string // in stories
+	label   string // in traces
 	ip      string
 	pid     int
 	offset  int64 // offset of its clock, ms

@@ -355,7 +355,7 @@ func (s *session) commit(ops []registry.Op, by origin, reply func(receipt regist
 
 // apply is transact for callers that ignore the answer.
 func (w *World) apply(s *session, ops []registry.Op, by origin) {
-	_, _ = w.transact(s, ops, by) // the story has the refusal
+	_, _ = w.transact(s, ops, by) // the trace has the refusal
 }
 
 func (w *World) transact(s *session, ops []registry.Op, by origin) (registry.Receipt, error) {

@@ -90,9 +90,9 @@ func TestRestOfARemoval(t *testing.T) {
 				if reached && r.Breach == nil && r.Guests > 0 {
 					continue
 				}
-				var story bytes.Buffer
-				play(&story)
-				t.Fatalf("layout %s, %d parts, second at %d: made anew: %v, broke: %v:\n%s", layout, parts, second, reached, r.Breach, lastLines(story.String()))
+				var trace bytes.Buffer
+				play(&trace)
+				t.Fatalf("layout %s, %d parts, second at %d: made anew: %v, broke: %v:\n%s", layout, parts, second, reached, r.Breach, lastLines(trace.String()))
 			}
 		}
 	}
@@ -112,9 +112,9 @@ func TestRestOfARemovalAtRandom(t *testing.T) {
 				return w.play(), *w.driver.reached
 			}
 			if r, reached := play(nil); !reached || r.Breach != nil {
-				var story bytes.Buffer
-				play(&story)
-				t.Fatal(fmt.Sprintf("layout %s, seed %d: made anew: %v, broke: %v:\n", layout, seed, reached, r.Breach), lastLines(story.String()))
+				var trace bytes.Buffer
+				play(&trace)
+				t.Fatal(fmt.Sprintf("layout %s, seed %d: made anew: %v, broke: %v:\n", layout, seed, reached, r.Breach), lastLines(trace.String()))
 			}
 		}
 	}

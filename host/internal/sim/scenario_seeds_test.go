@@ -9,7 +9,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// scenariosOfSeeds are stories that chance produced once in many thousand seeds.
+// scenariosOfSeeds are courses of events that chance produced once in many thousand seeds.
 func scenariosOfSeeds() []scenario {
 	return []scenario{
 		{"a part of the leader before arrives ahead of the next assignment", func(w *World) {

@@ -12,7 +12,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// scenario is a story that chance hardly produces, because too much has to coincide. Once
+// scenario is a course of events that chance hardly produces: too much has to coincide. Once
 // it reaches a certain point, nothing fails except what the scenario makes fail. The ledger
 // checks it like any other.
 type scenario struct {
@@ -29,9 +29,9 @@ func TestScenarios(t *testing.T) {
 			if reached && r.Breach == nil {
 				return
 			}
-			var story bytes.Buffer
-			sc.play(&story)
-			t.Fatalf("reached its point: %v, broke: %v; the end of its story:\n%s", reached, r.Breach, lastLines(story.String()))
+			var trace bytes.Buffer
+			sc.play(&trace)
+			t.Fatalf("reached its point: %v, broke: %v; the end of its trace:\n%s", reached, r.Breach, lastLines(trace.String()))
 		})
 	}
 }

@@ -65,11 +65,11 @@ func TestScenariosInLayout3(t *testing.T) {
 			if r.Breach == nil && reached {
 				return
 			}
-			var story bytes.Buffer
+			var trace bytes.Buffer
 			w := inLayout3()
-			w.trace = &story
+			w.trace = &trace
 			sc.playIn(w)
-			t.Errorf("reached its point: %v, broke: %v; the end of its story:\n%s", reached, r.Breach, lastLines(story.String()))
+			t.Errorf("reached its point: %v, broke: %v; the end of its trace:\n%s", reached, r.Breach, lastLines(trace.String()))
 		})
 	}
 	for name := range notIn3 {

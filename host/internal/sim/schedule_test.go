@@ -103,9 +103,9 @@ func (s *schedule) check(t *testing.T, promise string) {
 	case b == nil && promise != "":
 		t.Errorf("it does not break %q any more: take its line out of known", promise)
 	case b != nil && b.Invariant != promise:
-		var story bytes.Buffer
-		s.replay(t, &story)
-		t.Errorf("it broke %q (when it was recorded: %q); the end of its story (-args -tail=0 tells all):\n%s", b.Invariant, s.promise, lastLines(story.String()))
+		var trace bytes.Buffer
+		s.replay(t, &trace)
+		t.Errorf("it broke %q (when it was recorded: %q); the end of its trace (-args -tail=0 tells all):\n%s", b.Invariant, s.promise, lastLines(trace.String()))
 	case b != nil && b.At != s.at:
 		t.Logf("it breaks %q at %d µs, at %d µs when it was recorded", b.Invariant, b.At, s.at)
 	}

@@ -21,15 +21,15 @@ var (
 	// spelled does not go with -ranges, which keeps seeds of layout 2.1.
 	spelled = flag.String("layout", "", "the layout of all clusters; without it, they have 2.1")
 
-	tail = flag.Int("tail", 150, "lines of the story of a broken seed; 0: all")
+	tail = flag.Int("tail", 150, "lines of the trace of a broken seed; 0: all")
 )
 
 // runAsked runs a seed in the layout that was asked for.
-func runAsked(seed uint64, story io.Writer) Result {
+func runAsked(seed uint64, trace io.Writer) Result {
 	if *spelled != "" {
-		return RunIn(*spelled, seed, story)
+		return RunIn(*spelled, seed, trace)
 	}
-	return Run(seed, story)
+	return Run(seed, trace)
 }
 
 // every lists the mutations that the simulation must commit at some time.
@@ -123,8 +123,8 @@ func TestSeedsInLayout20(t *testing.T) {
 	}
 }
 
-func lastLines(story string) string {
-	lines := strings.Split(strings.TrimSpace(story), "\n")
+func lastLines(trace string) string {
+	lines := strings.Split(strings.TrimSpace(trace), "\n")
 	if *tail > 0 && len(lines) > *tail {
 		lines = lines[len(lines)-*tail:]
 	}
@@ -138,7 +138,7 @@ func TestReplay(t *testing.T) {
 		Run(seed, &a)
 		Run(seed, &b)
 		if !bytes.Equal(a.Bytes(), b.Bytes()) {
-			t.Errorf("seed %d told two stories", seed)
+			t.Errorf("seed %d has two traces", seed)
 		}
 		if r := Run(seed, nil); r.Breach != nil {
 			t.Errorf("seed %d: %s", seed, r.Breach)

@@ -152,13 +152,13 @@ func (s *sweep) end(t *testing.T) {
 	}
 	s.covers(t)
 	if len(s.now.broken) > 0 {
-		var story bytes.Buffer
+		var trace bytes.Buffer
 		seed := s.now.broken[0]
 		func() {
 			defer func() { _ = recover() }() // it was reported when it broke
-			runAsked(seed, &story)
+			runAsked(seed, &trace)
 		}()
-		t.Logf("the end of the story of seed %d (-args -seeds=1 -from=%d -tail=0 tells all):\n%s", seed, seed, lastLines(story.String()))
+		t.Logf("the end of the trace of seed %d (-args -seeds=1 -from=%d -tail=0 tells all):\n%s", seed, seed, lastLines(trace.String()))
 	}
 	if len(s.before) > 0 {
 		t.Errorf("%d seeds broke before this run went on: %v", len(s.before), s.before)

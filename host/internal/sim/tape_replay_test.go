@@ -17,7 +17,7 @@ func TestReplayWritesTheSameStory(t *testing.T) {
 			runDrawn(uint64(k), d, p, &was)
 			runDrawn(uint64(k), replayed(kept), p, &is)
 			if !bytes.Equal(was.Bytes(), is.Bytes()) {
-				t.Error("the replay tells another story")
+				t.Error("the replay has another trace")
 			}
 		})
 	}
@@ -47,7 +47,7 @@ func TestNewDrawsDoNotDisturbReplays(t *testing.T) {
 	w.disturbMore()
 	w.play()
 	if drew == 0 || !bytes.Equal(was.Bytes(), is.Bytes()) {
-		t.Errorf("with %d more draws the replay tells another story", drew)
+		t.Errorf("with %d more draws the replay has another trace", drew)
 	}
 }
 

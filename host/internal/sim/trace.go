@@ -14,10 +14,11 @@ import (
 // startTime is when simulated time begins, in seconds since 1970.
 const startTime = 1_700_000_000
 
-// sinceStart returns an instant in ms since startTime, as stories and breaches show it.
+// sinceStart returns an instant in ms since startTime, as traces and breaches show it.
 func sinceStart(instant int64) int64 { return instant - startTime*1000 }
 
-// tracef writes a line of the story, if there is a reader.
+// tracef writes a line to the trace, with the simulated time since the start. It does
+// nothing if no trace is wanted.
 func (w *World) tracef(format string, args ...any) {
 	if w.trace == nil {
 		return
@@ -25,8 +26,7 @@ func (w *World) tracef(format string, args ...any) {
 	fmt.Fprintf(w.trace, "%12.6f  %s%s\n", float64(w.now-startTime*second)/1e6, w.label, fmt.Sprintf(format, args...))
 }
 
-// runName names a run in a trace: by its trigger, or by its instant since the beginning of
-// simulated time.
+// runName names a run in a trace: by its trigger, or by its instant in ms since startTime.
 func runName(e protocol.Entry) string {
 	if e.Trigger != "" {
 		return e.Trigger

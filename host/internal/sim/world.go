@@ -70,7 +70,7 @@ type World struct {
 	breaches                    []Breach
 	driver                      driver
 
-	label      string    // before each line of the story
+	label      string    // before each line of the trace
 	jobsBefore []*before // the jobs after which this one runs
 	sameCron   bool      // the cron stays as it is
 }
