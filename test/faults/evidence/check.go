@@ -8,7 +8,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
-// Kind is the kind of a broken rule.
+// Kind is the kind of a Finding.
 type Kind string
 
 const (
@@ -21,7 +21,7 @@ const (
 	Forgot   Kind = "forgot"   // the registry has lost what it had acknowledged
 )
 
-// Finding is one broken rule.
+// Finding is one error that Check found.
 type Finding struct {
 	Kind Kind
 	Text string
@@ -73,7 +73,8 @@ type Input struct {
 
 // Report is the result of Check.
 type Report struct {
-	Runs     int // attempts that guests have reported
+	// Runs counts the guests that wrote lines. Two guests of one attempt count twice.
+	Runs     int
 	Instants int // instants that had to be accounted for, over all items
 	Findings []Finding
 	// Late counts the lines that a guest wrote when it woke with its frozen server,
@@ -88,11 +89,11 @@ type Report struct {
 	Open     int
 	TookOver []time.Duration
 	// Margin is the shortest time from the last sign of life of such a run to the start
-	// of the next run of its item elsewhere; negative if there was none.
+	// of the next guest of its item elsewhere; negative if there was none.
 	Margin time.Duration
 }
 
-// Count returns how often a rule was broken.
+// Count returns the number of findings of a kind.
 func (r Report) Count(k Kind) int {
 	n := 0
 	for _, f := range r.Findings {
@@ -103,23 +104,27 @@ func (r Report) Count(k Kind) int {
 	return n
 }
 
-// Check applies every rule to the lines and the rows.
+// Check looks for contradictions among the lines, the rows, the instants of the jobs and the
+// registry's log, and measures how long takeovers took.
 func Check(in Input) Report {
-	tries := gather(in.Lines, in.Wiped)
-	c := &checker{in: in, eras: eras(in, tries), report: Report{Runs: len(tries), Margin: -1}, rows: rowsByAttempt(in.Rows)}
-	c.doubles(tries)
-	for _, group := range byItem(tries) {
+	guests := gather(in.Lines, in.Wiped)
+	c := &checker{in: in, eras: eras(in, guests), report: Report{Runs: len(guests), Margin: noMargin}, rows: rowsByAttempt(in.Rows)}
+	c.doubles(guests)
+	for _, group := range byItem(guests) {
 		c.overlaps(group)
 		c.tokens(group)
 		c.elements(group)
 		c.takeovers(group)
 	}
-	c.losses(tries)
-	c.agree(tries)
-	c.forgotten(tries)
+	c.losses(guests)
+	c.agree(guests)
+	c.forgotten(guests)
 	c.accounts()
 	return c.report
 }
+
+// noMargin is a Margin that was not measured.
+const noMargin time.Duration = -1
 
 type checker struct {
 	in     Input
@@ -145,24 +150,24 @@ func rowsByAttempt(rows []trace.Row) map[attempt][]trace.Row {
 }
 
 // doubles checks that an attempt of a run starts only once.
-func (c *checker) doubles(tries []*try) {
-	seen := map[attempt]*try{}
-	for _, t := range tries {
-		if t.starts != 1 || t.lines[0].Word != "start" {
-			c.found(Double, "%s has started %d times", t, t.starts)
+func (c *checker) doubles(guests []*guest) {
+	seen := map[attempt]*guest{}
+	for _, g := range guests {
+		if g.starts != 1 || g.lines[0].Word != "start" {
+			c.found(Double, "%s has started %d times", g, g.starts)
 		}
-		if before := seen[t.attempt]; before != nil {
-			c.found(Double, "%s, and by %s with token %d", t, before.server, before.token)
+		if before := seen[g.attempt]; before != nil {
+			c.found(Double, "%s, and by %s with token %d", g, before.server, before.token)
 		}
-		seen[t.attempt] = t
+		seen[g.attempt] = g
 	}
 }
 
 // overlaps checks that between the first and the last line of a guest no other guest of
 // the item writes. The order in the file decides, not a clock.
-func (c *checker) overlaps(tries []*try) {
-	for i, a := range tries {
-		for _, b := range tries[i+1:] {
+func (c *checker) overlaps(guests []*guest) {
+	for i, a := range guests {
+		for _, b := range guests[i+1:] {
 			if b.first().order > a.last().order {
 				break // and so are all that follow
 			}
@@ -173,7 +178,7 @@ func (c *checker) overlaps(tries []*try) {
 
 // overlap checks two guests that wrote at once. That is allowed if one was frozen when
 // the other started and wrote when it woke, with the older token.
-func (c *checker) overlap(a, b *try) {
+func (c *checker) overlap(a, b *guest) {
 	old, young := a, b
 	if a.token > b.token {
 		old, young = b, a
@@ -199,12 +204,12 @@ const wakeTime = time.Second
 
 // frozenAt returns when the server of a guest woke if it was frozen at a time. The guest
 // wakes at the same time.
-func (c *checker) frozenAt(t *try, at int64) (woke int64, ok bool) {
-	if slices.ContainsFunc(c.in.Jobs, func(j Job) bool { return j.Name == t.job && j.Command }) {
+func (c *checker) frozenAt(g *guest, at int64) (woke int64, ok bool) {
+	if slices.ContainsFunc(c.in.Jobs, func(j Job) bool { return j.Name == g.job && j.Command }) {
 		return 0, false
 	}
 	for _, s := range c.in.Frozen {
-		if s.Server == t.ip() && s.From <= at && at <= s.To {
+		if s.Server == g.ip() && s.From <= at && at <= s.To {
 			return s.To, true
 		}
 	}
@@ -213,16 +218,16 @@ func (c *checker) frozenAt(t *try, at int64) (woke int64, ok bool) {
 
 // tokens checks that a guest that starts later has the larger token, as long as the
 // registry keeps its data.
-func (c *checker) tokens(tries []*try) {
-	var newest *try
-	for _, t := range tries {
+func (c *checker) tokens(guests []*guest) {
+	var newest *guest
+	for _, g := range guests {
 		switch {
-		case newest == nil || t.era > newest.era || t.era == newest.era && t.token > newest.token:
-			newest = t
-		case t.era < newest.era:
+		case newest == nil || g.era > newest.era || g.era == newest.era && g.token > newest.token:
+			newest = g
+		case g.era < newest.era:
 		default:
-			if _, woke := c.frozenAt(t, newest.first().At); !woke || t.token == newest.token {
-				c.found(Token, "%s started after %s", t, newest)
+			if _, woke := c.frozenAt(g, newest.first().At); !woke || g.token == newest.token {
+				c.found(Token, "%s started after %s", g, newest)
 			}
 		}
 	}
@@ -231,31 +236,31 @@ func (c *checker) tokens(tries []*try) {
 // elements checks that a batch begins where the last stored batch ended. A batch was not
 // stored if its guest has not reached its end, and was stored if its row says that it
 // succeeded.
-func (c *checker) elements(tries []*try) {
-	var before *try
-	for _, t := range byToken(tries) {
-		if len(t.elements) == 0 {
+func (c *checker) elements(guests []*guest) {
+	var before *guest
+	for _, g := range byToken(guests) {
+		if len(g.elements) == 0 {
 			continue
 		}
 		batch := int64(0)
 		for _, j := range c.in.Jobs {
-			if j.Name == t.job {
+			if j.Name == g.job {
 				batch = j.Batch
 			}
 		}
-		next := t.elements[0]
+		next := g.elements[0]
 		switch {
-		case before == nil || t.era > before.era:
+		case before == nil || g.era > before.era:
 			if next != 0 {
-				c.found(Elements, "%s begins with element %d, not with the first", t, next)
+				c.found(Elements, "%s begins with element %d, not with the first", g, next)
 			}
 		case next == before.elements[0] && !c.succeeded(before.attempt):
 		case next == before.elements[0]+batch && before.end:
 		default:
 			c.found(Elements, "%s begins with element %d after %s began with %d (end %v, row %v)",
-				t, next, before, before.elements[0], before.end, c.succeeded(before.attempt))
+				g, next, before, before.elements[0], before.end, c.succeeded(before.attempt))
 		}
-		before = t
+		before = g
 	}
 }
 
@@ -264,10 +269,10 @@ func (c *checker) succeeded(a attempt) bool {
 }
 
 // losses checks that each instant of the window has a run or a row.
-func (c *checker) losses(tries []*try) {
+func (c *checker) losses(guests []*guest) {
 	ran := map[run]bool{}
-	for _, t := range tries {
-		ran[t.run] = true
+	for _, g := range guests {
+		ran[g.run] = true
 	}
 	gaps := map[item][]trace.Row{}
 	for _, r := range c.in.Rows {
@@ -302,24 +307,24 @@ func instants(j Job, after, upTo int64, yield func(int64) bool) {
 }
 
 // agree compares the guests' reports with the rows.
-func (c *checker) agree(tries []*try) {
-	reported := map[attempt]*try{}
-	for _, t := range tries {
-		reported[t.attempt] = t
-		rows := c.rows[t.attempt]
-		if len(rows) == 0 && c.eras[t.era].last[t.item] != t {
-			c.found(Row, "%s has no row", t)
+func (c *checker) agree(guests []*guest) {
+	reported := map[attempt]*guest{}
+	for _, g := range guests {
+		reported[g.attempt] = g
+		rows := c.rows[g.attempt]
+		if len(rows) == 0 && c.eras[g.era].last[g.item] != g {
+			c.found(Row, "%s has no row", g)
 		}
 		for _, r := range rows {
 			switch {
-			case r.Fence != t.token && r.Fence != 0:
-				c.found(Row, "%s: the row has token %d", t, r.Fence)
-			case r.Instance != t.server:
-				c.found(Row, "%s: the row names %s", t, r.Instance)
+			case r.Fence != g.token && r.Fence != 0:
+				c.found(Row, "%s: the row has token %d", g, r.Fence)
+			case r.Instance != g.server:
+				c.found(Row, "%s: the row names %s", g, r.Instance)
 			case r.State == trace.Skipped || r.State == trace.Missed:
-				c.found(Row, "%s: the row says %s (%s)", t, r.State, r.Reason)
-			case r.State == trace.Succeeded && !t.end:
-				c.found(Row, "%s succeeded by its row, and has not come to its end", t)
+				c.found(Row, "%s: the row says %s (%s)", g, r.State, r.Reason)
+			case r.State == trace.Succeeded && !g.end:
+				c.found(Row, "%s succeeded by its row, and has not come to its end", g)
 			}
 		}
 	}
@@ -328,22 +333,22 @@ func (c *checker) agree(tries []*try) {
 			c.found(Row, "%s succeeded by its row, and no guest reported it", a)
 		}
 	}
-	for _, t := range tries {
-		if later := (attempt{t.run, t.n + 1}); c.succeeded(t.attempt) && reported[later] != nil {
-			c.found(Row, "%s succeeded, and started once more", t)
+	for _, g := range guests {
+		if later := (attempt{g.run, g.n + 1}); c.succeeded(g.attempt) && reported[later] != nil {
+			c.found(Row, "%s succeeded, and started once more", g)
 		}
 	}
 }
 
 // forgotten checks that the write that lets a guest begin is in the registry's log, for
 // as long as the registry keeps its data.
-func (c *checker) forgotten(tries []*try) {
+func (c *checker) forgotten(guests []*guest) {
 	if len(c.in.Written) == 0 {
 		return
 	}
-	for _, t := range tries {
-		if t.era == len(c.in.Wiped) && !c.in.Written[t.token] {
-			c.found(Forgot, "%s: the registry's log does not have that transaction", t)
+	for _, g := range guests {
+		if g.era == len(c.in.Wiped) && !c.in.Written[g.token] {
+			c.found(Forgot, "%s: the registry's log does not have that transaction", g)
 		}
 	}
 }

@@ -3,8 +3,8 @@
 // the servers' histories agree. It starts nothing and knows no server: its input is lines
 // and rows, its output a Report.
 //
-// Flow: Read reads the file to which all guests append → Check applies the rules one by
-// one → Table prints a line for each fault.
+// Flow: Read reads the lines that guests append to one file → Check compares them with each
+// other and with the rows → Table prints a line for each fault.
 package evidence
 
 import (

@@ -4,19 +4,19 @@ import "time"
 
 // takeovers measures, for each run that was open when its server was hit, when
 // it started again, and when the next guest of its item started elsewhere.
-func (c *checker) takeovers(tries []*try) {
+func (c *checker) takeovers(guests []*guest) {
 	for _, hit := range c.in.Hit {
-		for i, t := range tries {
-			if t.ip() != hit.Server || t.first().At > hit.At || t.last().At < hit.At-silence || t.end {
+		for i, g := range guests {
+			if g.ip() != hit.Server || g.first().At > hit.At || g.last().At < hit.At-silence || g.end {
 				continue
 			}
 			c.report.Open++
-			for _, next := range tries[i+1:] {
-				if next.run == t.run && next.n == t.n+1 {
+			for _, next := range guests[i+1:] {
+				if next.run == g.run && next.n == g.n+1 {
 					c.report.TookOver = append(c.report.TookOver, time.Duration(next.first().At-hit.At)*time.Millisecond)
 				}
-				if next.server != t.server {
-					c.margin(t, next)
+				if next.server != g.server {
+					c.margin(g, next)
 					break
 				}
 			}
@@ -24,10 +24,10 @@ func (c *checker) takeovers(tries []*try) {
 	}
 }
 
-// margin leaves out the lines that t wrote after the next guest had started.
-func (c *checker) margin(t, next *try) {
-	last := t.first().At
-	for _, l := range t.lines {
+// margin updates Report.Margin. It leaves out the lines that g wrote after next had started.
+func (c *checker) margin(g, next *guest) {
+	last := g.first().At
+	for _, l := range g.lines {
 		if l.order < next.first().order {
 			last = l.At
 		}

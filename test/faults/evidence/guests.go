@@ -36,8 +36,8 @@ func (a attempt) String() string {
 	return fmt.Sprintf("%s of %s, attempt %d", a.item, a.id, a.n)
 }
 
-// try is the report of one guest: an attempt on one server with one token.
-type try struct {
+// guest is what the lines of one guest say: an attempt on one server with one token.
+type guest struct {
 	attempt
 	instant int64 // 0 if it was triggered
 	token   int64
@@ -45,75 +45,75 @@ type try struct {
 
 	lines    []Line
 	starts   int
-	end      bool // it has reached its end
-	elements []int64
-	era      int
+	end      bool    // it has reached its end
+	elements []int64 // elements of its batch that it has processed
+	era      int     // how often the registry had lost its data before
 }
 
-func (t *try) first() Line { return t.lines[0] }
-func (t *try) last() Line  { return t.lines[len(t.lines)-1] }
+func (g *guest) first() Line { return g.lines[0] }
+func (g *guest) last() Line  { return g.lines[len(g.lines)-1] }
 
 // ip returns the address of its server.
-func (t *try) ip() string { return job.InstanceID(t.server).IP() }
+func (g *guest) ip() string { return job.InstanceID(g.server).IP() }
 
-func (t *try) String() string {
-	return fmt.Sprintf("%s, by %s with token %d", t.attempt, t.server, t.token)
+func (g *guest) String() string {
+	return fmt.Sprintf("%s, by %s with token %d", g.attempt, g.server, g.token)
 }
 
-// gather groups lines into tries, in the order of their first lines. wiped lists the
-// times at which the registry lost its data, after which tokens start again.
-func gather(lines []Line, wiped []int64) []*try {
+// gather groups the lines by guest, in the order of the first lines. wiped lists the times
+// at which the registry lost its data, after which tokens start again.
+func gather(lines []Line, wiped []int64) []*guest {
 	type key struct {
 		attempt
 		token  int64
 		server string
 	}
-	known := map[key]*try{}
-	var tries []*try
+	known := map[key]*guest{}
+	var guests []*guest
 	for _, l := range lines {
 		k := key{attempt{run{item{l.Job, l.Item}, l.Run}, l.Attempt}, l.Token, l.Server}
-		t := known[k]
-		if t == nil {
-			t = &try{attempt: k.attempt, instant: l.Instant, token: l.Token, server: l.Server}
+		g := known[k]
+		if g == nil {
+			g = &guest{attempt: k.attempt, instant: l.Instant, token: l.Token, server: l.Server}
 			for _, w := range wiped {
 				if l.At >= w {
-					t.era++
+					g.era++
 				}
 			}
-			known[k], tries = t, append(tries, t)
+			known[k], guests = g, append(guests, g)
 		}
-		t.lines = append(t.lines, l)
+		g.lines = append(g.lines, l)
 		switch l.Word {
 		case "start":
-			t.starts++
+			g.starts++
 		case "end":
-			t.end = true
+			g.end = true
 		case "element":
-			t.elements = append(t.elements, l.Element)
+			g.elements = append(g.elements, l.Element)
 		}
 	}
-	return tries
+	return guests
 }
 
-// byItem groups tries and keeps their order.
-func byItem(tries []*try) [][]*try {
+// byItem groups guests and keeps their order.
+func byItem(guests []*guest) [][]*guest {
 	at := map[item]int{}
-	var groups [][]*try
-	for _, t := range tries {
-		i, ok := at[t.item]
+	var groups [][]*guest
+	for _, g := range guests {
+		i, ok := at[g.item]
 		if !ok {
 			i = len(groups)
-			at[t.item], groups = i, append(groups, nil)
+			at[g.item], groups = i, append(groups, nil)
 		}
-		groups[i] = append(groups[i], t)
+		groups[i] = append(groups[i], g)
 	}
 	return groups
 }
 
-// byToken returns the tries in the order in which the registry let them begin.
-func byToken(tries []*try) []*try {
-	sorted := slices.Clone(tries)
-	slices.SortStableFunc(sorted, func(a, b *try) int {
+// byToken returns the guests in the order in which the registry let them begin.
+func byToken(guests []*guest) []*guest {
+	sorted := slices.Clone(guests)
+	slices.SortStableFunc(sorted, func(a, b *guest) int {
 		return cmp.Or(cmp.Compare(a.era, b.era), cmp.Compare(a.token, b.token))
 	})
 	return sorted
@@ -125,16 +125,16 @@ type era struct {
 	// If the data was removed before the era, first has the first run of each item; if it
 	// was removed after it, last has the last run, and the instant before that run: rows
 	// of instants in between may be lost with the data.
-	first, last map[item]*try
+	first, last map[item]*guest
 	ended       map[item]int64
 }
 
 // eras divides the window of the input at the times at which the registry's data was
 // removed.
-func eras(in Input, tries []*try) []era {
+func eras(in Input, guests []*guest) []era {
 	all := make([]era, len(in.Wiped)+1)
 	for i := range all {
-		all[i] = era{from: in.From, to: in.To, first: map[item]*try{}, last: map[item]*try{}, ended: map[item]int64{}}
+		all[i] = era{from: in.From, to: in.To, first: map[item]*guest{}, last: map[item]*guest{}, ended: map[item]int64{}}
 		if i > 0 {
 			all[i].from = in.Wiped[i-1]
 		}
@@ -142,19 +142,19 @@ func eras(in Input, tries []*try) []era {
 			all[i].to = in.Wiped[i]
 		}
 	}
-	for _, t := range tries {
-		if t.instant == 0 {
+	for _, g := range guests {
+		if g.instant == 0 {
 			continue
 		}
-		e := all[t.era]
-		if t.era > 0 && e.first[t.item] == nil {
-			e.first[t.item] = t
+		e := all[g.era]
+		if g.era > 0 && e.first[g.item] == nil {
+			e.first[g.item] = g
 		}
-		if t.era < len(in.Wiped) {
-			if last := e.last[t.item]; last != nil {
-				e.ended[t.item] = last.instant
+		if g.era < len(in.Wiped) {
+			if last := e.last[g.item]; last != nil {
+				e.ended[g.item] = last.instant
 			}
-			e.last[t.item] = t
+			e.last[g.item] = g
 		}
 	}
 	return all
@@ -162,8 +162,8 @@ func eras(in Input, tries []*try) []era {
 
 // start returns the instant after which an item must be accounted for.
 func (e era) start(i item) int64 {
-	if t := e.first[i]; t != nil {
-		return max(e.from, t.instant-1)
+	if g := e.first[i]; g != nil {
+		return max(e.from, g.instant-1)
 	}
 	return e.from
 }
