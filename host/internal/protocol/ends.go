@@ -63,7 +63,7 @@ func complete(s *facts) Mutation {
 		if _, changed := s.streak(&next, &row); changed {
 			w.streak()
 		}
-		if len(items) == rows || !r.takeWith(s.view.item(g.Item).ended(), w) {
+		if len(items) == rows || !r.takeWith(s.view.item(g.Item).nodesToEnd(), w) {
 			break // the others follow in the next transaction
 		}
 		items = append(items, g.Item)

@@ -8,23 +8,24 @@ type evidence struct {
 	members []foreignMember
 	// ran is, by item of a foreign member, when a foreign member was last seen to begin it.
 	// If none was, it is the moment up to which the item was accounted for when a foreign
-	// member got it. An instant that came during a run is not part of it. 0: no foreign
+	// member got it. An instant that came during that run is not accounted for. 0: no foreign
 	// member has the item.
 	ran   []int64
-	holes []int64   // by item: up to here, instants may not have been run, or were not seen
-	ended []int64   // by item: when its mark was last seen
+	holes []int64   // by item: instants up to here may not have been run, or their runs were not seen
+	ended []int64   // by item: when its running mark was last seen
 	marks []int32   // by item: Item.Marks at that time
 	late  []lateRun // by item of ours: the run that a foreign member began of it after it had moved here
-	stray []int64   // by item: since when it has a mark of a member that is gone; 0: it has none
-	// instances is how many instances have come or gone.
+	stray []int64   // by item: when a mark that outlived its member was first seen; 0: it has none
+	// instances is how many instances had come or gone at the last view.
 	instances int32
 	left      []foreignPending // ascending by item
 	// pending are our runs that wait for a taker. taken are rows, not written yet, of those
 	// that a foreign member has taken.
 	pending []Pending
 	taken   []Row
-	// noFailover is the time since which failover is off; 0: it is on.
-	noFailover int64
+	// failoverOffSince is when failover was first seen off; 0: it is on, or the job has no
+	// configuration.
+	failoverOffSince int64
 }
 
 // lateRun is a run of an item that a foreign member began after the item had moved to one

@@ -61,7 +61,7 @@ func (s *facts) reclaimDead(d *Runs, part int) *Reclaim {
 	r, open, waits := s.room(), 0, map[int]bool{}
 	for _, u := range d.unfinished() {
 		e := u.Entry
-		if rows+open >= part || !r.take(v.item(e.Item).pends()) { // more is for the next part
+		if rows+open >= part || !r.take(v.item(e.Item).nodesToPend()) { // more is for the next part
 			break
 		}
 		open++

@@ -5,24 +5,24 @@ import "slices"
 // Foreign members may take items that they will not run. Their mark blocks the item, so a
 // member of ours removes it.
 
-// seeFailover notes since when failover is off.
+// seeFailover remembers when failover was first seen off, as long as it is off.
 func (s *State) seeFailover() {
 	w := &s.evidence
 	switch c := s.config(); {
 	case c == nil || c.Failover:
-		w.noFailover = 0
-	case w.noFailover == 0:
-		w.noFailover = s.now
+		w.failoverOffSince = 0
+	case w.failoverOffSince == 0:
+		w.failoverOffSince = s.now
 	}
 }
 
 // abandonedMarks lists items that foreign members have taken and will not run. While
 // failover is off, ElasticJob ignores these marks. Its members delete them when failover is
-// switched off, but a member that is in the queue at that moment makes another one. That
-// mark stays as long as the session, and the item's owner may not begin the item.
+// switched off, but a member that is in the latch at that moment makes another one. That
+// mark stays as long as its session, and the item's owner may not begin the item.
 func (s *facts) abandonedMarks() []int {
 	w := &s.evidence
-	if !s.company.reclaims || w.noFailover == 0 {
+	if !s.company.reclaims || w.failoverOffSince == 0 {
 		return nil
 	}
 	var items []int
@@ -31,14 +31,14 @@ func (s *facts) abandonedMarks() []int {
 			items = append(items, i)
 		}
 	}
-	if until := w.noFailover + grace; len(items) > 0 && s.now < until {
+	if until := w.failoverOffSince + grace; len(items) > 0 && s.now < until {
 		s.hold(until) // a member that took the item before that may be about to run it
 		return nil
 	}
 	return items
 }
 
-// seeStray notes since when items have marks of members that are gone.
+// seeStray remembers when each item was first seen with a mark that outlived its member.
 func (w *evidence) seeStray(v *View, now int64) {
 	for i := range v.Items {
 		switch left := v.Items[i].leftMark(); {
@@ -53,8 +53,9 @@ func (w *evidence) seeStray(v *View, now int64) {
 // leftMark reports whether the item has a mark that outlived its member.
 func (it Item) leftMark() bool { return it.Abandoned || it.Failover != "" && it.TakerSession == 0 }
 
-// pends is the number of nodes that a transaction writes to make a run of the item pending.
-func (it Item) pends() int {
+// nodesToPend is the number of nodes that a transaction writes to make a run of the item
+// pending.
+func (it Item) nodesToPend() int {
 	if it.leftMark() {
 		return 4
 	}

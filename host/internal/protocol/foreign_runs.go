@@ -127,7 +127,7 @@ func reclaimForeign(s *facts) Mutation {
 			if s.handled(e) || v.pending(e.Item) != nil || v.open(e.Item) {
 				continue
 			}
-			if !r.take(v.item(e.Item).pends()) {
+			if !r.take(v.item(e.Item).nodesToPend()) {
 				break
 			}
 			done = true
@@ -144,7 +144,7 @@ func reclaimForeign(s *facts) Mutation {
 		if it := v.item(p.Item); !p.Foreign || !s.company.shared || it.taken() || it.Running != 0 || v.open(p.Item) || !s.takeDue(p) || s.wasIdle(p) || !v.Config.Failover {
 			continue
 		}
-		if !r.take(v.item(p.Item).pends()) {
+		if !r.take(v.item(p.Item).nodesToPend()) {
 			break
 		}
 		run := s.identified(p)

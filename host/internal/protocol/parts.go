@@ -107,15 +107,15 @@ type recordFits struct{}
 
 func (recordFits) keep(s *State, _ *Plan) { s.size.recordFull = 0 }
 
-// lostInARow is after how many missing answers in a row the size is assumed to be the
-// cause: some registries close the connection when a transaction is too large for them.
+// lostInARow is the number of missing answers in a row after which the size is assumed to be
+// the cause: some registries close the connection when a transaction is too large for them.
 const lostInARow = 4
 
-// grownAfter is after how many applied transactions of the greatest size larger ones are
-// tried. Each failure of a larger one doubles it.
+// grownAfter is the number of applied transactions of the greatest size after which larger
+// ones are tried. Each failure of a larger one doubles that number, up to maxPatience.
 const grownAfter = 8
 
-// noAnswer halves the size after several transactions in a row without answer.
+// noAnswer halves the limit after several transactions in a row without answer.
 func (z *sizes) noAnswer(r *room) {
 	if !r.several() {
 		return
@@ -140,7 +140,8 @@ const maxPatience = 1 << 12
 
 // grow counts an applied transaction. A transaction may have failed because of the network,
 // or of a setting that has changed since. So after some transactions without room for more
-// items, larger ones are tried again, up to most nodes.
+// items, larger ones are tried again. The limit of items ends when it reaches most, the
+// limit of nodes.
 func (z *sizes) grow(r *room, most int) {
 	if !r.several() && (r == nil || !r.cut) {
 		return
@@ -208,8 +209,8 @@ func (s *State) ownAssignmentSet(eligible []ID) bool {
 	return s.reshard.parts != nil && v.Assignment.Version == s.reshard.parts.epoch && v.NecessaryV == s.reshard.parts.mark && v.Assignment.fits(v.total(), eligible)
 }
 
-// owners returns the writes that make the items' nodes match the assignment, as far as they
-// fit.
+// owners returns the writes that make the items' nodes match the assignment. It stops at the
+// first item whose writes do not fit into r. Last says that all fit.
 func (s *State) owners(a *Assignment, r *room) Owners {
 	var m Owners
 	for i, owner := range a.Owners {
@@ -235,7 +236,7 @@ func (s *State) owners(a *Assignment, r *room) Owners {
 			continue
 		}
 		keep := s.nodeStays(i)
-		nodes := it.marks()
+		nodes := it.countMarks()
 		if !keep {
 			nodes++ // the item's own node
 		}
@@ -252,8 +253,8 @@ func (s *State) owners(a *Assignment, r *room) Owners {
 	return m
 }
 
-// differingOwners lists the items whose owner's node differs from the assignment, as far as
-// they fit.
+// differingOwners lists the items whose owner's node differs from the assignment, up to the
+// first that does not fit into r.
 func (s *State) differingOwners(a *Assignment, r *room) []int {
 	var items []int
 	for i, owner := range a.Owners {
@@ -335,8 +336,8 @@ func (o ownerless) has(items []int) bool {
 // lag is the time, in ms, within which a foreign member learns of changes of all items.
 func lag(total int) int64 { return 20 + int64(total)/10 }
 
-// ended is the number of nodes that are deleted when a run of the item ends.
-func (it Item) ended() int {
+// nodesToEnd is the number of nodes that are deleted when a run of the item ends.
+func (it Item) nodesToEnd() int {
 	nodes := 0
 	if it.Running != 0 {
 		nodes++
@@ -347,8 +348,8 @@ func (it Item) ended() int {
 	return nodes
 }
 
-// marks is the number of our nodes below the item.
-func (it Item) marks() int {
+// countMarks returns the number of marks below the item, including the owner's node.
+func (it Item) countMarks() int {
 	nodes := 0
 	for _, exists := range []bool{it.Owner != "", it.Marked(), it.Misfire, it.Disabled, it.Failover != ""} {
 		if exists {

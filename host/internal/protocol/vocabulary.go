@@ -262,7 +262,7 @@ type (
 		Write         []int // items whose own node, or owner's node, is not as it should be
 		Remove, Clear []int // as in Reshard
 		DeleteOwners  []int // as in Reshard; the mutation has nothing else then
-		Last          bool
+		Last          bool  // no writes are left for another one
 	}
 	// Begin opens runs of own items; Ack acknowledges the trigger request. With More,
 	// others follow in the next transaction.
