@@ -15,9 +15,9 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/backoff"
 )
 
-// adopt makes processes below this one its own children when their parents end,
-// even if they left session and group.
-func adopt() error {
+// becomeSubreaper makes processes below this one its own children when their parents
+// end, even if they left session and group.
+func becomeSubreaper() error {
 	return os.NewSyscallError("prctl", unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0))
 }
 
@@ -139,13 +139,13 @@ func send(pid int, sig syscall.Signal, same func() bool) error {
 	return nil
 }
 
-// signalBelow signals everything below this process once: the group of the leader
-// at one moment, and the processes outside of the group one by one.
-func signalBelow(leader int, sig syscall.Signal) {
+// signalBelow signals everything below this process once: the command's group at one
+// moment, and the processes outside of the group one by one.
+func signalBelow(command int, sig syscall.Signal) {
 	all, _ := below(os.Getpid()) // without /proc only the group is known
-	_ = syscall.Kill(-leader, sig)
+	_ = syscall.Kill(-command, sig)
 	for _, p := range all {
-		if p.group != leader {
+		if p.group != command {
 			_ = send(p.pid, sig, func() bool { again, ok := look(p.pid); return ok && again.start == p.start })
 		}
 	}
@@ -158,7 +158,7 @@ func untilEnded() backoff.Backoff {
 
 // endBelow kills everything below this process and waits for it. It returns the
 // processes of other users, which it cannot kill. The caller has waited for the
-// leader already, so its number may belong to another process.
+// command already, so its number may belong to another process.
 func endBelow(int) (left []int) {
 	for pauses := untilEnded(); ; {
 		if !childrenLeft() {

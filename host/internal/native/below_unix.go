@@ -7,9 +7,9 @@ import (
 	"syscall"
 )
 
-// adopt does nothing on this system: a process that leaves its group is not found
-// again.
-func adopt() error { return nil }
+// becomeSubreaper does nothing on this system: a process that leaves its group is not
+// found again.
+func becomeSubreaper() error { return nil }
 
 // endWithSupervisor does nothing on this system: a command outlives a supervisor
 // that is killed.
@@ -17,13 +17,13 @@ func endWithSupervisor(*syscall.SysProcAttr) {}
 
 func peak(*syscall.Rusage) int64 { return 0 }
 
-// signalBelow signals the group of the leader.
-func signalBelow(leader int, sig syscall.Signal) { _ = syscall.Kill(-leader, sig) }
+// signalBelow signals the group of the command.
+func signalBelow(command int, sig syscall.Signal) { _ = syscall.Kill(-command, sig) }
 
-// endBelow kills the rest of the group. The caller has waited for the leader
+// endBelow kills the rest of the group. The caller has waited for the command
 // already, so the number of the group may belong to another one.
-func endBelow(leader int) []int {
-	_ = syscall.Kill(-leader, syscall.SIGKILL)
+func endBelow(command int) []int {
+	_ = syscall.Kill(-command, syscall.SIGKILL)
 	return nil
 }
 

@@ -71,7 +71,7 @@ func (k *Command) Run(ctx context.Context, c job.Call) job.Outcome {
 		return out
 	}
 	defer k.all.ended()
-	result := &head{most: atLeast(c.Config.Limits.Result, defaultResult)}
+	result := &head{most: positiveOr(c.Config.Limits.Result, defaultResult)}
 	log := newJournal(c, &k.logged)
 	run, err := k.all.start(append(slices.Clone(k.args), about), mark, leaseOf(c), environment(c), result, log)
 	if err != nil {

@@ -24,10 +24,11 @@ const (
 	shownResult    = 400 // bytes of a result shown in a log
 )
 
-func atLeast[N cmp.Ordered](n, instead N) N {
+// positiveOr returns n if it is positive, and fallback if it is not.
+func positiveOr[N cmp.Ordered](n, fallback N) N {
 	var zero N
 	if n <= zero {
-		return instead
+		return fallback
 	}
 	return n
 }
@@ -35,9 +36,9 @@ func atLeast[N cmp.Ordered](n, instead N) N {
 // head keeps the first bytes of a stream and discards the rest: a command whose
 // output is not read would never end.
 type head struct {
-	most int64
+	most int64 // bytes to keep
 	b    []byte
-	cut  bool
+	cut  bool // bytes were discarded
 }
 
 func (h *head) Write(p []byte) (int, error) {
@@ -55,20 +56,20 @@ func (h *head) bytes() []byte { return h.b }
 // writes to it; the other methods are called after the last write.
 type journal struct {
 	log     *slog.Logger
-	line    int
-	rate    int
-	left    *lograte.Limiter
+	line    int // most bytes of a line
+	rate    int // lines per second
+	limiter *lograte.Limiter
 	job     string
 	item    int
-	dropped int64
-	buf     []byte
-	last    []byte
+	dropped int64  // lines dropped and not reported yet
+	buf     []byte // the current line
+	last    []byte // at most tailBytes
 }
 
-func newJournal(c job.Call, left *lograte.Limiter) *journal {
+func newJournal(c job.Call, limiter *lograte.Limiter) *journal {
 	j := &journal{
-		line: int(atLeast(c.Config.Limits.LogLine, defaultLogLine)), rate: atLeast(c.Config.Limits.LogRate, defaultLogRate),
-		left: left, job: c.Config.Name, item: c.Item, log: slog.New(slog.DiscardHandler),
+		line: int(positiveOr(c.Config.Limits.LogLine, defaultLogLine)), rate: positiveOr(c.Config.Limits.LogRate, defaultLogRate),
+		limiter: limiter, job: c.Config.Name, item: c.Item, log: slog.New(slog.DiscardHandler),
 	}
 	if c.Log != nil {
 		j.log = c.Log.With(slog.String("job", c.Config.Name), slog.Int("item", c.Item), slog.String("task", c.TaskID))
@@ -107,7 +108,7 @@ func (j *journal) flush() {
 	if line == "" {
 		return
 	}
-	if !j.left.TakeLine(time.Now(), j.job, j.item, j.rate) {
+	if !j.limiter.TakeLine(time.Now(), j.job, j.item, j.rate) {
 		j.dropped++
 		return
 	}
@@ -122,11 +123,12 @@ func (j *journal) logDropped() {
 	}
 }
 
+// say logs a message of this host about the command.
 func (j *journal) say(text string, about ...any) {
 	j.log.Warn(text, about...) //nolint:sloglint // only the constant messages of this file
 }
 
-// finish logs the rest that has no line end.
+// finish logs a last line without line end, and the number of dropped lines.
 func (j *journal) finish() {
 	j.flush()
 	j.logDropped()

@@ -52,7 +52,7 @@ func supervise(args []string, orders *listener) ending {
 	// The kernel kills the command when the thread that started it ends.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	if err := adopt(); err != nil {
+	if err := becomeSubreaper(); err != nil {
 		return ending{Fault: fmt.Sprintf("keep what it starts together: %v", err)}
 	}
 	null, err := os.Open(os.DevNull)
@@ -69,7 +69,7 @@ func supervise(args []string, orders *listener) ending {
 	}
 	pid := p.Pid
 	go orders.carryOut(pid) // ends with the process
-	how := awaitLeader(pid)
+	how := awaitCommand(pid)
 	how.Lapsed = how.Code < 0 && orders.lapsed.Load() // otherwise the command ended by itself just before
 	how.Left = endBelow(pid)
 	return how
@@ -109,8 +109,8 @@ func (l *listener) receive() (what byte, err error) {
 
 // carryOut carries out the messages of the server until the pipe is closed. When the
 // lease ends, it kills the command even if the server is silent.
-func (l *listener) carryOut(leader int) {
-	end := func() { signalBelow(leader, syscall.SIGKILL) } // processes started meanwhile are ended once the leader has ended
+func (l *listener) carryOut(command int) {
+	end := func() { signalBelow(command, syscall.SIGKILL) } // supervise ends processes started meanwhile, after the command has ended
 	alarm := newAlarm(func() {
 		l.lapsed.Store(true)
 		end()
@@ -123,13 +123,14 @@ func (l *listener) carryOut(leader int) {
 			return
 		}
 		if what == toAsk {
-			signalBelow(leader, syscall.SIGTERM)
+			signalBelow(command, syscall.SIGTERM)
 		}
 	}
 }
 
-// awaitLeader waits for the end of the command. Meanwhile it reaps other children that end.
-func awaitLeader(leader int) ending {
+// awaitCommand waits until the command, a child process, has ended. Meanwhile it reaps
+// other children that end.
+func awaitCommand(command int) ending {
 	for {
 		var status syscall.WaitStatus
 		var usage syscall.Rusage
@@ -138,7 +139,7 @@ func awaitLeader(leader int) ending {
 		case errors.Is(err, syscall.EINTR):
 		case err != nil:
 			return ending{Code: -1, State: err.Error()}
-		case pid == leader:
+		case pid == command:
 			return endingOf(status, &usage)
 		}
 	}
