@@ -7,7 +7,7 @@ import (
 )
 
 // rewriteCode works in two passes, because payments and checks of a segment depend
-// on the functions that it calls. The first analyzes all functions, the second
+// on the functions that it calls. The first pass analyzes all functions, the second
 // writes them.
 func (m *module) rewriteCode() error {
 	size := len(m.Sections[wasm.SectionCode].Body)
@@ -41,11 +41,11 @@ func (m *module) emit(c *asm, i int) {
 	f := &m.funcInfos[i]
 	balance := m.emitLocals(c, f)
 	done, calls := f.code, m.callsOf(i)
-	upTo := func(at int32) {
+	upTo := func(at int32) { // copies the code before a position
 		c.b = append(c.b, m.raw[done:at]...)
 		done = int(at)
 	}
-	behind := func(at int32) {
+	checkCalls := func(at int32) { // adds the checks after calls that end at a position or before
 		for ; len(calls) > 0 && calls[0].end <= at; calls = calls[1:] {
 			if calls[0].check {
 				upTo(calls[0].end)
@@ -56,7 +56,7 @@ func (m *module) emit(c *asm, i int) {
 	own := m.segmentsOf(i)
 	for k := range own {
 		s := &own[k]
-		behind(s.offset)
+		checkCalls(s.offset)
 		price := s.price + s.extra + s.callees
 		if k == 0 && m.prepaid(i) {
 			price = s.callees
@@ -81,12 +81,12 @@ func (m *module) emit(c *asm, i int) {
 			c.pay(m, local, price)
 		}
 	}
-	behind(int32(f.to))
+	checkCalls(int32(f.to))
 	upTo(int32(f.to))
 }
 
-// emitLocals writes the locals with the added ones, and returns the local for the
-// balance.
+// emitLocals writes the declarations of the locals, with those that metering adds. It
+// returns the local for the balance.
 func (m *module) emitLocals(c *asm, f *function) (balance int) {
 	var more []byte
 	balance = f.locals
@@ -105,12 +105,13 @@ func (m *module) emitLocals(c *asm, f *function) (balance int) {
 // maxPrepaid is the maximum price of a first segment that callers pay for.
 const maxPrepaid = 24
 
-// prepaid reports whether callers pay for the first segment of a function: it is
-// called directly only, and its first segment is small.
+// prepaid reports whether callers pay for the first segment of a function: all calls
+// of it are direct, and that segment costs at most maxPrepaid.
 func (m *module) prepaid(f int) bool {
 	return m.mode != perInstruction && !m.addressTaken[m.Imported+f] && m.entryPrice(f) <= maxPrepaid
 }
 
+// entryPrice returns the price of a function's first segment, without its callees.
 func (m *module) entryPrice(f int) int32 {
 	if own := m.segmentsOf(f); len(own) > 0 {
 		return own[0].price + own[0].extra
@@ -118,8 +119,11 @@ func (m *module) entryPrice(f int) int32 {
 	return 0
 }
 
-// payEntries moves payments to callers. An export of such a function is replaced by
-// a wrapper that pays and calls it, unless there are no other callers.
+// payEntries adds the entry price of each prepaid function to the segments that call
+// it. The host does not pay when it calls an export, so an export of a prepaid function
+// becomes a wrapper that pays and then calls the function. A function that nothing in
+// the module calls directly pays for itself: addressTaken, which the call graph has
+// read already, makes prepaid false for it.
 func (m *module) payEntries() {
 	called := make([]bool, len(m.funcInfos))
 	for _, c := range m.calls {

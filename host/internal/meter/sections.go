@@ -40,7 +40,7 @@ type module struct {
 
 	analysis
 	hostFuncInTable bool   // a table may contain a host function
-	addressTaken    []bool // functions that are not only called directly
+	addressTaken    []bool // functions that not only direct calls reach; payEntries adds others that pay for themselves
 	bulkBlockType   []byte // block type for the operands of a bulk operation; nil: not added yet
 	helpers         []helper
 	payWrappers     []helper          // functions that pay for another function and call it
