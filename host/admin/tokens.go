@@ -18,9 +18,9 @@ const (
 )
 
 const (
-	// keyHeader has the idempotency key of a trigger.
+	// keyHeader is the request header with the idempotency key of a trigger.
 	keyHeader = "Idempotency-Key"
-	// againHeader is in the answer if the key was used before.
+	// againHeader is in the answer if the key was used before, so nothing was triggered.
 	againHeader = "Idempotency-Replayed"
 )
 
@@ -119,7 +119,7 @@ func listAudit(r *request) (auditDocument, error) {
 	return auditDocument{Version: 1, Rows: orEmpty(rows)}, err
 }
 
-// triggerAction does what `job trigger` does, once for each key in the header.
+// triggerAction does what `job trigger` does, but only once for an idempotency key.
 func triggerAction() action {
 	return onJob(func(r *request, name string, _ *nothing) error {
 		key, err := r.key()
@@ -137,7 +137,7 @@ func triggerAction() action {
 	})
 }
 
-// key returns the idempotency key of a request; "" without one.
+// key returns the idempotency key of a request; "" if it has none.
 func (r *request) key() (string, error) {
 	keys := r.Header.Values(keyHeader)
 	switch {
@@ -177,7 +177,7 @@ func (c *Client) RevokeToken(ctx context.Context, name string) error {
 	return c.askOnly(ctx, http.MethodDelete, tokensPath+"/"+url.PathEscape(name), nil)
 }
 
-// Audit is operator.Operator.Audit.
+// Audit is operator.Operator.Audit, but returns at most maxAudit rows.
 func (c *Client) Audit(ctx context.Context, f operator.AuditFilter) ([]operator.AuditRow, error) {
 	query := url.Values{}
 	addTexts(query, map[string]string{"who": f.Who, "verb": f.Verb, "job": f.Job})
@@ -193,7 +193,7 @@ func (c *Client) Audit(ctx context.Context, f operator.AuditFilter) ([]operator.
 	return d.Rows, err
 }
 
-// TriggerOnce is operator.Operator.TriggerOnce, without the time of the result.
+// TriggerOnce is operator.Operator.TriggerOnce, but leaves Triggered.At zero.
 func (c *Client) TriggerOnce(ctx context.Context, name, key string) (operator.Triggered, error) {
 	name, err := checkName(name)
 	if err != nil {

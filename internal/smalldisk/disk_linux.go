@@ -16,7 +16,7 @@ func RootOnly(t testing.TB) {
 }
 
 // Mount mounts a disk on a directory. size has the form of a tmpfs size ("1m"). The
-// caller unmounts it.
+// caller must call unmount.
 func Mount(dir, size string) (unmount func() error, err error) {
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size="+size); err != nil {
 		return nil, fmt.Errorf("mount a disk at %s: %w", dir, err)
@@ -24,7 +24,7 @@ func Mount(dir, size string) (unmount func() error, err error) {
 	return func() error { return syscall.Unmount(dir, syscall.MNT_DETACH) }, nil
 }
 
-// Dir returns a directory on its own disk, which is removed with the test.
+// Dir returns a directory on its own disk. Both are removed when the test ends.
 func Dir(t testing.TB, size string) string {
 	t.Helper()
 	RootOnly(t)

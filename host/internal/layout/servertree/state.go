@@ -16,9 +16,10 @@ const maxNamed = 20
 
 // Job is what a tree shows of the members of a job.
 type Job struct {
-	Leader  string // its address; "": there is none
+	Leader  string // address of the leader; "": there is none
 	Servers []Member
-	// Fault is the first value that members of ElasticJob do not write, with its path.
+	// Fault is the first fault, with its path: a value that members of ElasticJob do not
+	// write, a server whose name is not an address, or too many servers. nil: there is none.
 	Fault error
 }
 
@@ -74,12 +75,12 @@ func Read(root string, read func(path string) (registry.Node, error)) (Job, erro
 	return j, r.err
 }
 
-// reader reads nodes below root. After an error it reads none.
+// reader reads nodes below root. After the first error of read it reads none.
 type reader struct {
 	root   string
 	read   func(path string) (registry.Node, error)
 	err    error
-	faulty error // the first value that ElasticJob does not write
+	faulty error // becomes Job.Fault
 }
 
 func (r *reader) node(path string) (n registry.Node) {
@@ -89,13 +90,16 @@ func (r *reader) node(path string) (n registry.Node) {
 	return n
 }
 
+// fault records the first fault.
 func (r *reader) fault(path string, err error) {
 	if r.faulty == nil && err != nil {
 		r.faulty = fmt.Errorf("%s/%s: %w", r.root, path, err)
 	}
 }
 
-// value returns the value of a node; "" if it is missing, or not a value of ElasticJob.
+// value returns the value of a node, whose name may have a placeholder for the server's
+// address. The value of a missing node is "". A value that ElasticJob does not write also
+// becomes "", and value records a fault.
 func (r *reader) value(name, ip string) string {
 	path := strings.Replace(name, placeServer, ip, 1)
 	n := r.node(path)
