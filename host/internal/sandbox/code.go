@@ -16,18 +16,19 @@ type compileCost struct {
 	maxFuncMemory uint64               // most bytes of memory that the compiler needs for one function
 }
 
-// estimateCost adds up the cost of compiling all functions. first is the index of
-// the first function before metering.
+// estimateCost adds up the cost of compiling all functions, and fails if the compilation
+// would take too long. Errors name a function by its index in the module before metering,
+// in which first is the index of the first function with a body.
 func estimateCost(metered []byte, first int) (*compileCost, error) {
 	m, err := wasm.DecodeMetered(metered)
 	if err != nil {
 		return nil, err
 	}
-	p := &compileCost{Module: m}
-	if err := p.addTypes(); err != nil {
+	cost := &compileCost{Module: m}
+	if err := cost.addTypes(); err != nil {
 		return nil, err
 	}
-	w := costWalk{cost: p}
+	w := costWalk{cost: cost}
 	effort := 0
 	limit := effortAll + effortOfByte*len(m.Sections[wasm.SectionCode].Body)
 	for i := range m.Bodies {
@@ -36,7 +37,7 @@ func estimateCost(metered []byte, first int) (*compileCost, error) {
 			w.instruction()
 		}
 		w.endFunction()
-		p.addBody(&w, i)
+		cost.addBody(&w, i)
 		if effort += nsFunc + w.effort + nsCode*w.codeBytes; effort > limit {
 			w.Fail(wasm.TooBig, "the functions up to this one would take too long to compile")
 		}
@@ -47,7 +48,7 @@ func estimateCost(metered []byte, first int) (*compileCost, error) {
 			return nil, err
 		}
 	}
-	return p, nil
+	return cost, nil
 }
 
 func (w *costWalk) instruction() {
@@ -105,8 +106,8 @@ func (w *costWalk) instruction() {
 	}
 }
 
-// plainInstruction handles an instruction that only takes values from the stack and
-// puts others on it.
+// plainInstruction handles an instruction that only pops values from the stack and
+// pushes others.
 func (w *costWalk) plainInstruction() {
 	takes, leaves := w.Op.StackEffect()
 	switch {
@@ -128,8 +129,8 @@ func (w *costWalk) plainInstruction() {
 	}
 }
 
-// countCall adds the cost of a call and of the values that it passes: two bytes of
-// code can pass a thousand values.
+// countCall adds the cost of a call and of the values that it passes. A call of two
+// bytes can pass a thousand values.
 func (w *costWalk) countCall(t wasm.FuncType) {
 	w.countPassed(len(t.Params) + len(t.Results))
 	w.reloadGlobals()
@@ -138,6 +139,7 @@ func (w *costWalk) countCall(t wasm.FuncType) {
 	w.moveStack(len(t.Params), len(t.Results))
 }
 
+// countPassed limits the values that calls and bulk instructions of one function pass.
 func (w *costWalk) countPassed(values int) {
 	w.passed += values
 	if w.passed > maxPassed {

@@ -31,7 +31,7 @@ func (m compiledSize) check() error {
 	}
 	return &Refusal{
 		Reason: TooBig, Problem: fmt.Sprintf("the module became %d bytes of machine code; the limit is %d", m.total, maxMachineCode),
-		Hint: "build it optimised for size, or as several modules",
+		Hint: "build it optimised for size, or split it into several smaller modules",
 	}
 }
 

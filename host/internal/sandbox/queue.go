@@ -31,7 +31,7 @@ type compileQueue struct {
 	running   int        // running small ones
 	large     bool       // a large one is running
 	waiting   [2][]*compileTurn
-	overtakes int // small ones begun since the first large one waits
+	overtakes int // small ones begun while a large one waits
 }
 
 // compileTurn is a waiting compilation.
@@ -64,24 +64,25 @@ func newCompileQueue(memory uint64) *compileQueue {
 // maxSingle returns the maximum memory of one compilation, in bytes.
 func (q *compileQueue) maxSingle() uint64 { return q.memory - q.small*uint64(q.workers) }
 
-// mayNotFit reports whether a compilation may need more memory than there is.
-// Estimates are for the worst code; normal code takes half.
+// mayNotFit reports whether a compilation may need more memory than there is. need is
+// an estimate for the worst code; normal code takes half.
 func (q *compileQueue) mayNotFit(need uint64) bool { return need > q.maxSingle() }
 
-// checkMemory returns an error if the server can never have the memory for a
-// compilation, even if it takes half its estimate.
+// checkMemory returns a refusal if a compilation does not fit into the server's memory
+// even if it takes only half of its estimate.
 func (q *compileQueue) checkMemory(need uint64) error {
 	if need/2 <= q.maxSingle() {
 		return nil
 	}
-	return q.tooBig(need)
+	return q.tooBigRefusal(need)
 }
 
-func (q *compileQueue) tooBig(need uint64) *Refusal {
+// tooBigRefusal refuses a module whose compilation may need that many bytes.
+func (q *compileQueue) tooBigRefusal(need uint64) *Refusal {
 	return &Refusal{
 		Reason:  TooBig,
 		Problem: fmt.Sprintf("compiling the module takes up to %d bytes of memory; this server has %d for that", need, q.maxSingle()),
-		Hint:    "build it optimised for size, or as several smaller parts; or give the server more memory",
+		Hint:    "build it optimised for size, split it into several smaller modules, or give the server more memory",
 	}
 }
 
@@ -92,8 +93,8 @@ func (q *compileQueue) laneOf(need uint64) lane {
 	return smallLane
 }
 
-// enter waits until the next compilation of a lane may begin. The caller must call
-// leave. The error is that of ctx.
+// enter waits until a compilation of a lane may begin. The caller must call leave when
+// the compilation has ended. The only error is that of ctx.
 func (q *compileQueue) enter(ctx context.Context, lane lane) (leave func(), err error) {
 	if ctx.Err() != nil {
 		return nil, ctx.Err()

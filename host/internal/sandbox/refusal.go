@@ -43,7 +43,7 @@ func (r *Refusal) Error() string {
 // usualHints are for refusals that have no better hint of their own.
 var usualHints = map[Reason]string{ // read only
 	Damaged:     "the file was truncated or changed in transfer; copy it or build it again",
-	TooBig:      "build it optimised for size, or as several smaller parts",
+	TooBig:      "build it optimised for size, or split it into several smaller modules",
 	Unsupported: "build a core module of WebAssembly 2.0, without later features",
 	NotWasm:     "give the .wasm file that the compiler wrote, a core module",
 	IsComponent: "build for wasip1 or wasm32-unknown-unknown, not for wasip2",

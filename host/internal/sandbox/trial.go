@@ -216,7 +216,7 @@ func (e *Engine) compileTracked(ctx context.Context, digest string, binary, mete
 		case errors.As(err, &died):
 			current = trial{Stage: trialRefused, Why: "compiling the module ended the server, and then " + died.Error()}
 			if before.Stage == trialNone {
-				current.Why = e.queue.tooBig(cost).Problem + ", and " + died.Error()
+				current.Why = e.queue.tooBigRefusal(cost).Problem + ", and " + died.Error()
 			}
 			if err := e.trials.writeTrial(digest, current); err != nil {
 				return nil, err

@@ -218,7 +218,7 @@ func (d *decoder) table() {
 	t := Table{Elem: reference(&d.Reader)}
 	flags := d.Byte()
 	if flags > 1 {
-		d.Fail(Unsupported, "a table with limits of kind %d is not supported", flags)
+		d.Fail(Unsupported, "a table with limit flags %#x is not supported", flags)
 	}
 	t.Limits = d.limits(flags)
 	if t.Max < t.Min {
@@ -238,7 +238,7 @@ func (d *decoder) memory() Limits {
 	case flags&4 != 0:
 		d.Fail(Unsupported, "a memory with 64-bit addresses, which is not supported")
 	case flags > 1:
-		d.Fail(Damaged, "a memory with unknown limits %#x", flags)
+		d.Fail(Damaged, "a memory with unknown limit flags %#x", flags)
 	}
 	l := d.limits(flags)
 	if l.Min > MaxPages || l.Bounded && l.Max > MaxPages {

@@ -115,7 +115,7 @@ func TestRefused(t *testing.T) {
 		{"name that is no text", moduleOf(section(SectionImport, []byte{1, 1, 0xff, 0, 0, 0})), Damaged, "UTF-8"},
 		{"table upside down", moduleOf(section(SectionTable, []byte{1, 0x70, 1, 5, 4})), Damaged, "at least 5"},
 		{"table of numbers", moduleOf(section(SectionTable, []byte{1, 0x7f, 0, 1})), Unsupported, "0x7f"},
-		{"table with 64-bit limits", moduleOf(section(SectionTable, []byte{1, 0x70, 4, 1})), Unsupported, "kind 4"},
+		{"table with 64-bit limits", moduleOf(section(SectionTable, []byte{1, 0x70, 4, 1})), Unsupported, "limit flags 0x4"},
 		{"large memory", moduleOf(section(SectionMemory, []byte{1, 0}, uleb(MaxPages+1))), Damaged, "4 GiB"},
 		{"shared memory", moduleOf(section(SectionMemory, []byte{1, 3, 1, 1})), Unsupported, "threads"},
 		{"64-bit memory", moduleOf(section(SectionMemory, []byte{1, 4, 1})), Unsupported, "64-bit"},
