@@ -241,7 +241,7 @@ func drop(s *facts) Mutation {
 	if len(m.Items) == 0 {
 		return nil
 	}
-	if s.company.shared {
+	if s.company.shared || !s.config().OnlyOurs { // as for a take
 		m.Check = s.others()
 	}
 	return m

@@ -44,7 +44,6 @@ func foreignMutants() []mutant {
 		{"evidence: none", "a new owner does not run again what foreign members were seen to run", []change{in("protocol.State.seeRuns", "case it.Marks != w.marks[_]:", "case false:")}},
 		{"reclaim-foreign: any ended", "a foreign member that died in a run has not ended it", []change{in("protocol.State.watchForeign", "s.endedFirst(_)", "true")}},
 		{"reclaim-foreign: never", "a run that a foreign member had open when it died runs again", []change{noRule("reclaim-foreign")}},
-		{"drop: records unchecked", "a pending run is dropped only if no member has taken and ended it since", []change{noFence("drop/records")}},
 		{"reclaim-foreign: records unchecked", "foreign runs become pending only if no member has begun anything since", []change{noFence("reclaim-foreign/records")}},
 		{"reclaim-foreign: back meanwhile", "a foreign member that has come back is not dead", []change{noFence("reclaim-foreign/away")}},
 		{"leave: its nodes stay", "a member that leaves in order removes the owners' nodes that name it", []change{in("protocol.facts.leaveOwners", "s.takenForDead()", "false")}},
