@@ -200,7 +200,7 @@ func (l *ledger) theirs(old *protocol.View, by origin) {
 		}
 		_, assigned := by.m.(protocol.Reshard)
 		_, adopted := by.m.(protocol.Adopt)
-		if until := l.owned[i] / millisecond; (assigned || adopted) && to > until+evident/millisecond+l.w.profile.skew {
+		if until := l.owned[i] / millisecond; (assigned || adopted) && to > until+evident/millisecond+l.w.mostOff() {
 			l.w.breach("whose instants", "%s accounts for item %d up to %d, which was theirs until %d", by, i, sinceStart(to), sinceStart(until))
 		}
 		l.spans[i] = append(l.spans[i], span{from, to})

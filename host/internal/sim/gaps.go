@@ -24,9 +24,9 @@ func (l *ledger) force() {
 // have been behind when it was recorded, and have been set ahead since.
 func (l *ledger) early(by origin) int64 {
 	if by.member != nil && by.member.set != 0 {
-		return 2*l.w.profile.skew + 1
+		return 2*l.w.mostOff() + 1
 	}
-	return l.w.profile.skew + 1
+	return l.w.mostOff() + 1
 }
 
 // existed checks that no item is accounted for from before it existed.

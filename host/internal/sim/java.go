@@ -87,6 +87,7 @@ func (j *jvm) start() {
 	}
 	w.ledger.foreignIDs[j.id()] = true
 	w.tracef("%s: starts as %s", j.name(), j.id())
+	w.ledger.javaStarted = w.now
 	j.connect()
 	j.ping()
 	j.spawn(j.startUp)

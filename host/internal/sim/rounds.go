@@ -14,9 +14,11 @@ import (
 
 // theirRounds is what the ledger knows of rounds, by the node of a round or by those in it.
 type theirRounds struct {
-	parts      map[string]part
-	deleted    map[string]part // nodes of a round that is there
-	roundsOver map[string]part // the newest round's end
+	parts       map[string]part
+	deleted     map[string]part  // nodes of a round that is there
+	roundsOver  map[string]part  // the newest round's end
+	roundsBegan map[string]int64 // when the newest round began
+	javaStarted int64            // when a process of ElasticJob started last
 }
 
 // part is what a member did last: it began an item or ended it, or it deleted a node.
@@ -25,10 +27,11 @@ type part struct {
 	life int
 	at   int64
 	rev  int64
+	age  int64 // of a round that is over
 }
 
 func newTheirRounds() theirRounds {
-	return theirRounds{map[string]part{}, map[string]part{}, map[string]part{}}
+	return theirRounds{parts: map[string]part{}, deleted: map[string]part{}, roundsOver: map[string]part{}, roundsBegan: map[string]int64{}}
 }
 
 // inRounds follows a transaction's part in rounds.
@@ -65,7 +68,11 @@ func inRound(root string, i int) string { return root + "/" + strconv.Itoa(i) }
 // follow notes which nodes a transaction has deleted.
 func (l *ledger) follow(root string, was, now protocol.Round, did part) {
 	if was.Exists && was.Created != now.Created {
+		did.age = l.w.now - l.roundsBegan[root]
 		l.roundsOver[root] = did
+	}
+	if now.Exists && was.Created != now.Created {
+		l.roundsBegan[root] = l.w.now
 	}
 	for _, i := range was.Items {
 		if node := inRound(root, i); was.Created != now.Created {
@@ -110,8 +117,9 @@ func (l *ledger) waitedInVain(j *jvm, root string, before, unrest int64) {
 }
 
 // stuckInRound checks that no member of ours ended the round in which a member looks for its nodes.
+// A round that is older than a process may be full of nodes that the process before has left.
 func (l *ledger) stuckInRound(j *jvm, root string) {
-	if over := l.roundsOver[root]; l.w.calm && over.by != nil && over.at > l.w.now-second {
+	if over := l.roundsOver[root]; l.w.calm && over.by != nil && over.at > l.w.now-second && over.at-over.age > l.javaStarted {
 		l.w.breach("rounds", "%s does not see its own nodes: a member of ours has ended the round %s", j.name(), path.Base(root))
 	}
 }

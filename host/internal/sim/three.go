@@ -95,7 +95,7 @@ func (w *World) nextWrongClock() {
 		case w.calm:
 			return
 		case len(up) > 0:
-			off := spelling.MaxSkew(w.config.MaxTimeDiffSeconds) + w.extra.between(100, 3000)
+			off := spelling.MaxSkew(w.config.MaxTimeDiffSeconds) + w.extra.between(100, mostMisset)
 			if w.extra.chance(0.5) {
 				off = -off
 			}
@@ -104,6 +104,17 @@ func (w *World) nextWrongClock() {
 		w.nextWrongClock()
 	})
 }
+
+// mostOff is by how many ms the times that a member writes differ at most from the registry's.
+func (w *World) mostOff() int64 {
+	if !w.missets {
+		return w.profile.skew
+	}
+	return 2 * (spelling.MaxSkew(w.config.MaxTimeDiffSeconds) + mostMisset) // from one wrong time to another
+}
+
+// mostMisset is by how many ms more than the job allows a clock is set wrong at most.
+const mostMisset = 3000
 
 func (w *World) misset(m *member, offset int64) {
 	w.showClock(m, offset)
