@@ -74,7 +74,7 @@ func mutationsPage(t *testing.T, p *project) []byte {
 	var b bytes.Buffer
 	b.WriteString("# Rules and mutations\n\n")
 	fmt.Fprintf(&b, generatedNote, "the comments of `host/internal/protocol` and the fences of `host/internal/layout`")
-	b.WriteString("What a member does beside them, and why, is in [PROTOCOL](PROTOCOL.md).\n\n" +
+	b.WriteString("What a member does apart from these mutations, and why, is in [PROTOCOL](PROTOCOL.md).\n\n" +
 		"## Rules\n\nAfter each input the core asks them in this order. The first that wants a mutation gets it.\n\n| rule | what it does |\n|---|---|\n")
 	rules := rulesOf(core)
 	for _, r := range rules {

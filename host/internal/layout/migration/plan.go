@@ -77,7 +77,9 @@ func (p *Plan) Masked(w Write) string {
 // come meanwhile, that is refused, because the member registered below one of them.
 var anew = []string{jobtree.NodeServers, jobtree.NodeInstances}
 
-// change plans the writes from t to want.
+// change plans the writes from t to want. Those of nodes that nobody reads before the job has
+// the new layout go to Copy, which is sent first and may take several transactions. All others go to
+// Turn, the one transaction that changes the layout.
 func (p *Plan) change(root string, t, want Tree) {
 	again := func(path string) bool { return within(path, anew...) }
 	add := func(path string, op registry.Op) {
@@ -93,7 +95,7 @@ func (p *Plan) change(root string, t, want Tree) {
 			p.Turn = append(p.Turn, registry.Op{Kind: registry.Check, Path: at(root, path), Version: n.Stat.Version})
 		}
 	}
-	if !t[jobtree.NodeMembers].Exists { // a member of ours that has joined since may have left again
+	if !t[jobtree.NodeMembers].Exists { // if a member of ours has joined since, the node is there, even if the member has left again
 		p.Turn = append(p.Turn, registry.Op{Kind: registry.Absent, Path: at(root, jobtree.NodeMembers)})
 	}
 	for _, path := range slices.Backward(t.paths()) {

@@ -40,9 +40,9 @@ func sameStrategy(a, b string) bool {
 	return a == b || a == none && b == average || a == average && b == none
 }
 
-// FromJob returns the configuration that Java members read of a job of ours: its kind,
-// and its class or a class that stands for all jobs in Wasm. The command line of a
-// script is a command of the operating system; for a module it is empty, and a Java
+// FromJob returns the configuration that Java members read of a job of ours. A job without
+// a class gets one that stands for all jobs in Wasm. The command line of a script is a
+// command of the operating system. A script that is a module has an empty one, and a Java
 // member refuses to run it.
 func FromJob(j job.Config) Config {
 	c := Default()

@@ -301,7 +301,7 @@ func nodesPage() []byte {
 			fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", cmp.Or(r.path, "."), r.kind, r.value, names(r.by), names(r.until))
 		}
 	}
-	fmt.Fprintf(&b, "\nAbove these stand `%s`, persistent and empty.\n", strings.Join(parents, "`, `"))
+	fmt.Fprintf(&b, "\nThe parents of these nodes are `%s`; they are persistent and empty.\n", strings.Join(parents, "`, `"))
 	olderNodes(&b)
 	fmt.Fprintf(&b, "\n## Of the cluster\n\nPaths are relative to `/{namespace}%s`. `%s` and `%s` are persistent and empty.\n\n| path | kind | value | written by | until |\n|---|---|---|---|---|\n", clustertree.Suffix, clustertree.NodeAudit, clustertree.NodeKeys)
 	for _, r := range clusterNodes {
