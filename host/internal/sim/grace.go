@@ -26,7 +26,7 @@ func (l *ledger) lostForeign(m protocol.ReclaimForeign, by origin) {
 		case !gone && l.cameBackUnseen(p.Dead, by.view):
 			since, gone = l.back[p.Dead]
 		}
-		if !gone || l.w.now-since < patience21 {
+		if (!gone || l.w.now-since < patience21) && !l.w.wrong(by.member) {
 			l.w.breach("grace", "%s: item %d of %s, which has been away for %d ms", by, p.Item, p.Dead, (l.w.now-since)/millisecond)
 		}
 	}
