@@ -77,6 +77,7 @@ func rareMutants() []mutant {
 		{"begin: failover ignored", "an item that has a failover mark does not begin, also if no record shows its run", in("protocol.beginning.blocked", `it.Failover != ""`, "false"), script("take_begin_blocked")},
 		{"begin: marked, unmonitored", "an item that another session has marked does not begin, also while runs get no marks", in("protocol.beginning.blocked", "it.Marked()", "b.m.Monitor && it.Marked()"), script("begin_unmonitored_marked")},
 		{"take: foreign unseen", "nor is it taken if a member of ElasticJob has made it pending again meanwhile", in("protocol.take", "!s.config().OnlyOurs", "false"), script("take_foreign_returns")},
+		{"reclaim: owner unchecked", "a run waits for a taker only if its owner has not begun a later one", without("jobtree.transaction.reclaim", `t.checkRuns("reclaim/records", _)`), script("reclaim_check")},
 		{"drop: records unchecked", "a pending run is dropped only if no member has taken and ended it since", without("jobtree.Job.Encode", `t.checkRuns("drop/records", _)`), script("drop_foreign_returns")},
 		{"take: marked, unmonitored", "nor is its pending run taken", in("protocol.facts.taking", "it.Marked()", "m.Monitor && it.Marked()"), script("take_unmonitored_marked")},
 		{"take: no failover mark", "a taken item is marked, so that a foreign owner does not begin it", without("jobtree.transaction.taken", "t.ephemeral(t.Item(_, MarkFailover), _)"), script("failover")},

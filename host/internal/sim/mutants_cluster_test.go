@@ -4,7 +4,6 @@ package sim
 // resharding, joining and leaving, the lead, servers.
 func clusterMutants() []mutant {
 	return []mutant{
-		{"reclaim: owner unchecked", "a run waits for a taker only if its owner has not begun a later one", []change{noFence("reclaim/records")}},
 		{"reclaim: any epoch", "the dead member's record is folded into the assignment that was read", []change{noFence("reclaim/epoch")}},
 		{"reclaim: rows lost", "the dead member's rows move to the reclaimer's record", []change{without("protocol.facts.reclaimDead", "m.Own.row(r)")}},
 		{"reclaim: triggers lost", "the dead member's accepted triggers get rows", []change{in("protocol.facts.reclaimDead", "d.Triggers", "d.Triggers[:0]")}},

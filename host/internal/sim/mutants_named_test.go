@@ -30,6 +30,7 @@ func unnoticed() map[string]string {
 		"take/records":         "a member of ElasticJob has to create the node of the pending run while the take is on its way; take_foreign_late.txt",
 		"begin/records":        "as take/records",
 		"drop/records":         "as take/records; drop_foreign_returns.txt",
+		"reclaim/records":      "one seed in more than ten thousand shows it: the item has to move, and to begin, while a reclaim is on its way; reclaim_check.txt",
 		"begin/joins":          "a new member has to take the run and end it besides; begin_joined.txt",
 		"adopt/joins":          "one seed in a hundred thousand shows it: a member joins and takes while an adoption is on its way; adopt_joined.txt",
 		"clear-marks/assigned": "marks outlive sessions in layout 3 alone; clear_marks_foreign_assigned.txt",
