@@ -167,7 +167,8 @@ func sets(ops []part) bool {
 // one adds a part of a write. Creating and setting a node count as the same: of two members
 // that write a node at once, one creates it and the other sets it.
 func (s *session) one(p part, now int64) {
-	place, short := s.place(p.Path), ""
+	place := s.place(p.Path)
+	var short string
 	switch p.Op {
 	case "create", "setData":
 		value := s.meaning(p.Path, *p.Data, now)

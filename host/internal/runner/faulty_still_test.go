@@ -22,7 +22,7 @@ type turnstile struct {
 	abandoned bool          // the loop has left something behind, or its session may have been given up
 }
 
-// Log lines at which a loop can stand still:
+// The log lines at which a loop can stand still.
 const (
 	atCommit  = "commit"
 	atUnknown = "the outcome of a commit is unknown"
