@@ -358,7 +358,7 @@ type (
 		Items   []int
 		Monitor bool
 		Place   string
-		Check   []ID  // beside foreign members: all other members with a record
+		Check   []ID  // if foreign members can run the job: all other members with a record
 		Next    int64 // as in Begin
 	}
 	// JoinRound creates the member's nodes of a round. With Last they complete it.
@@ -384,7 +384,7 @@ type (
 		Self  ID
 		Own   RunsData
 		Items []int
-		Check []ID // beside foreign members: all other members with a record
+		Check []ID // if foreign members can run the job: all other members with a record
 	}
 	// Leave ends the membership. If foreign members would regard it as a death, it also
 	// deletes the owners' nodes of Items, which name the member.

@@ -23,11 +23,11 @@ type theirRounds struct {
 
 // part is what a member did last: it began an item or ended it, or it deleted a node.
 type part struct {
-	by   *member // nil: it is not ours
-	life int
-	at   int64
-	rev  int64
-	age  int64 // of a round that is over
+	by    *member // nil: it is not ours
+	life  int
+	at    int64
+	rev   int64
+	began int64 // of the end of a round: when that round began
 }
 
 func newTheirRounds() theirRounds {
@@ -68,7 +68,7 @@ func inRound(root string, i int) string { return root + "/" + strconv.Itoa(i) }
 // follow notes which nodes a transaction has deleted.
 func (l *ledger) follow(root string, was, now protocol.Round, did part) {
 	if was.Exists && was.Created != now.Created {
-		did.age = l.w.now - l.roundsBegan[root]
+		did.began = l.roundsBegan[root]
 		l.roundsOver[root] = did
 	}
 	if now.Exists && was.Created != now.Created {
@@ -119,7 +119,7 @@ func (l *ledger) waitedInVain(j *jvm, root string, before, unrest int64) {
 // stuckInRound checks that no member of ours ended the round in which a member looks for its nodes.
 // A round that is older than a process may be full of nodes that the process before has left.
 func (l *ledger) stuckInRound(j *jvm, root string) {
-	if over := l.roundsOver[root]; l.w.calm && over.by != nil && over.at > l.w.now-second && over.at-over.age > l.javaStarted {
+	if over := l.roundsOver[root]; l.w.calm && over.by != nil && over.at > l.w.now-second && over.began > l.javaStarted {
 		l.w.breach("rounds", "%s does not see its own nodes: a member of ours has ended the round %s", j.name(), path.Base(root))
 	}
 }
