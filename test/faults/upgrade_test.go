@@ -222,7 +222,7 @@ func rolling(c *cluster, before, today string) {
 func (c *cluster) operators(one, other *server) {
 	c.Helper()
 	out, err := one.command(one.program, "job", "run", "quick", "--param", "200").CombinedOutput()
-	if err == nil || !bytes.Contains(out, []byte("knows no parameters of runs")) {
+	if err == nil || !bytes.Contains(out, []byte("has a release without parameters of runs")) {
 		c.Errorf("a run with a parameter beside %s: %v\n%s", other.program, err, out)
 	}
 	for _, s := range []*server{one, other} {
