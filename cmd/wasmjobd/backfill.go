@@ -23,23 +23,23 @@ func backfillCommand(term *terminal) *cobra.Command {
 	var cancel bool
 	c := &cobra.Command{
 		Use: "backfill JOB", Short: "Run missed instants of a job", Args: cobra.ExactArgs(1),
-		Long: "For each item, backfill begins the instants from --from until right before --to that have a row\n" +
-			"with the state missed: the oldest first, one at a time, each when the item is idle. Each run has\n" +
-			"the id and the time of its instant, and the cause backfill. A run that fails is tried again as the\n" +
-			"job says, until the item's next instant.\n\n" +
-			"The runs wait in the registry, so they are not lost when the leader or an item's owner changes, or\n" +
-			"a server dies. They also wait while the job is paused or the item disabled. A backfill can be\n" +
-			"requested for a paused job, but not for a disabled item.\n\n" +
-			"The rows come from the histories of all servers with --address, otherwise from the configuration's\n" +
-			"history: the newest 1,000 of each item before --to. If a history cannot be read, the backfill is\n" +
-			"refused, because that history may show that an instant was run; --force continues without it. A\n" +
-			"request has at most 1,000 instants and 10,000 runs. It is refused while members of ElasticJob\n" +
-			"share the job. --cancel discards the waiting runs; runs that have begun go on.",
+		Long: "backfill runs the instants that the history has as missed, from --from until right before --to.\n" +
+			"Each item runs its instants one after the other, the oldest first, and only while it has no other\n" +
+			"run. The cause of such a run is backfill; its id and its time are those of the instant. Failed runs\n" +
+			"are retried as usual, until the item's next scheduled instant.\n\n" +
+			"The registry keeps the runs until they begin, so a change of the leader or the owner, or the death\n" +
+			"of a server, loses none. They wait while the job is paused or the item disabled. backfill refuses\n" +
+			"an item that is disabled already; it accepts a job that is paused already.\n\n" +
+			"With --address, backfill reads the histories of all servers, otherwise the history that the\n" +
+			"configuration names: for each item, the newest 1,000 rows before --to. It refuses to continue if a\n" +
+			"history cannot be read, because that history may show that an instant was run; --force continues\n" +
+			"without that history. One request has at most 1,000 instants and 10,000 runs. backfill is refused\n" +
+			"while members of ElasticJob share the job. --cancel discards runs that have not begun.",
 		Example: "  wasmjobd backfill report --from 2026-01-31T00:00:00Z --to 2026-02-01T00:00:00Z --dry-run\n  wasmjobd backfill report --cancel",
 	}
 	o.files = configFlag(c)
-	c.Flags().StringVar(&from, "from", "", "first `instant`, in RFC 3339 or as how long ago")
-	c.Flags().StringVar(&to, "to", "now", "end, excluding this `instant`, in RFC 3339 or as how long ago")
+	c.Flags().StringVar(&from, "from", "", "first `instant`: a time as in RFC 3339, or its age, such as 2h")
+	c.Flags().StringVar(&to, "to", "now", "end, which is excluded: a `time` as in RFC 3339, or its age, such as 2h")
 	c.Flags().IntSliceVar(&r.Items, "item", nil, "only these `items`, such as 1,3")
 	c.Flags().BoolVar(&r.DryRun, "dry-run", false, "show what would run, and why the rest would not, without requesting it")
 	c.Flags().StringVar(&r.Key, "key", "", "idempotency `key`: a second request with it within a day does nothing")

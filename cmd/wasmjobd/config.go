@@ -13,7 +13,7 @@ const defaultConfig = "jobs.toml"
 // configFlag adds --config to a verb.
 func configFlag(c *cobra.Command) *[]string {
 	return c.Flags().StringArrayP("config", "c", []string{defaultConfig},
-		"configuration `file`, or - for standard input; several make one configuration")
+		"configuration `file`, or - for standard input; repeat the flag to merge several files")
 }
 
 // readConfig loads the configuration; the error is a config.Problems.

@@ -50,8 +50,8 @@ func historyPurge(h *historyVerb) *cobra.Command {
 	c.Flags().StringVar(&age, "older-than", "", "delete rows older than this: 30d, 12h")
 	c.Flags().IntVar(&keep.PerJob, "per-job", 0, "keep this number of rows of each job")
 	c.Flags().StringVar(&size, "size", "", "keep the newest rows that fit into this size: 500MiB, 2GiB")
-	c.Flags().BoolVar(&keep.Dry, "dry-run", false, "count only")
-	c.Flags().BoolVar(&yes, "yes", false, "do delete")
+	c.Flags().BoolVar(&keep.Dry, "dry-run", false, "count the rows, but delete none")
+	c.Flags().BoolVar(&yes, "yes", false, "confirm that the rows are to be deleted")
 	c.Flags().BoolVar(&keep.Here, "here", false, "only the history of the server at --address")
 	h.server.add(c)
 	return c

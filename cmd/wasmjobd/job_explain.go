@@ -37,7 +37,7 @@ func jobExplain(o *operatorVerb) *cobra.Command {
 			"are read; with ITEM, the newest 1,000 of that item.",
 		Example: "  wasmjobd job explain report 3 --at 2026-01-31T02:00:00Z",
 	}
-	c.Flags().StringVar(&at, "at", "", "`instant`, in RFC 3339 or as how long ago (default: the newest one that was due)")
+	c.Flags().StringVar(&at, "at", "", "`instant`: a time as in RFC 3339, or its age, such as 2h (default: the newest instant that was due)")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		q := operator.Question{Job: args[0]}
 		if len(args) > 1 {

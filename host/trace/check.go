@@ -61,18 +61,17 @@ type Report struct {
 	Instants int64     // scheduled instants that were compared
 }
 
-// Check compares schedule and rows: every instant of every item must be in exactly one final
-// row or in exactly one gap, the attempts of every run must be complete, and the counts of gaps
-// must be right. Runs by trigger belong to no scheduled instant; only their attempts are
-// checked. The error comes from Rows, or says that they are not in order. A mistake in the rows
-// is a Finding.
+// Check compares the rows of a job with its schedule, and returns a Finding for each mistake in
+// the rows. Each scheduled instant of each item must be in exactly one final row or in exactly
+// one gap row. Each run must have a row for each of its attempts. The count in a gap row must be
+// the number of instants in the gap. A run by trigger has no scheduled instant, so only its
+// attempts are checked. The error comes from Rows, or says that rows are out of order.
 //
-// If the schedule changed, rows before and after are checked against their own schedules. The
-// moment of the change is unknown, so nothing is reported as missing between the last row under
-// one schedule and the first row under the next.
+// If the schedule was changed, each row is checked against the schedule that it names. The time
+// of the change is unknown, so no instant is reported as missing between the last row of one
+// schedule and the first row of the next.
 //
-// Check makes a single pass through rows and instants together, and needs a few words of memory
-// for each item, however many rows there are.
+// Check reads the rows once. Its memory grows with the number of items, not of rows.
 func Check(in CheckInput) (Report, error) {
 	if in.Limit <= 0 {
 		in.Limit = DefaultFindings

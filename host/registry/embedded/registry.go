@@ -213,9 +213,9 @@ func (r *Registry) Close() error {
 	return nil
 }
 
-// Healthy returns nil, or why the registry cannot write now: a write or sync of its log failed.
-// Reads continue from memory, and every commit is refused with registry.ErrReadOnly until a new
-// log could be begun.
+// Healthy returns nil while the registry can write. After a write or sync of its log has failed,
+// Healthy returns that failure until a new log has been started. Until then, reads are answered
+// from memory, and every commit fails with registry.ErrReadOnly.
 func (r *Registry) Healthy() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

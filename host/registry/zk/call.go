@@ -12,15 +12,16 @@ import (
 var (
 	// errNotSent: the operation was not begun and will not be.
 	errNotSent = errors.New("not sent")
-	// errLate: the caller does not wait for the operation any more. It may have been sent, or
-	// may be sent later.
+	// errLate: the caller has stopped waiting for the operation, which may have been sent or
+	// may still be sent.
 	errLate = errors.New("no answer in time")
 )
 
-// call runs f, which blocks until the library has an answer, possibly for ever. It first waits
-// for a slot and a connection. Then it returns when f has returned or, with errLate, when ctx
-// or the bound of operations ends. Before call returns an answer, the callback has received the
-// events before it.
+// call calls f, which asks ZooKeeper through the library, and returns the answer of f. The
+// library may block for ever, so f has its own goroutine. call returns errNotSent if ctx or
+// limit ends before there is a free slot and a connection: f is not called then. It returns
+// errLate if they end while f blocks. When call returns an answer, the callback of the session
+// has already received the events that ZooKeeper sent before this answer.
 func call[T any](ctx context.Context, s *session, f func() (T, error)) (T, error) {
 	type answer struct {
 		value T
