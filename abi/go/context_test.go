@@ -114,9 +114,14 @@ func TestTime(t *testing.T) {
 	if _, err := (&Fake{}).Context().Now(); !errors.Is(err, ErrDenied) || err.Error() != "look at the clock: not granted" {
 		t.Errorf("a clock out of nothing: %v", err)
 	}
-	f.Stop = func() Reason { return StopDeadline }
-	if err := c.Sleep(time.Hour); !errors.Is(err, ErrCancelled) {
-		t.Errorf("slept on: %v", err)
+	f.Slept, f.Stop = 0, func() Reason {
+		if f.Slept > 0 {
+			return StopDeadline
+		}
+		return Continue
+	}
+	if err := c.Sleep(math.MaxInt64); !errors.Is(err, ErrCancelled) || f.Slept != longest*time.Millisecond {
+		t.Errorf("slept %v: %v", f.Slept, err)
 	}
 }
 

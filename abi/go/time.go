@@ -15,10 +15,13 @@ func (c Context) Now() (time.Time, error) {
 // longest is the longest wait of one call, in ms.
 const longest = 1<<31 - 1
 
-// Sleep waits, in whole milliseconds. It fails with ErrCancelled as soon as the run
-// should stop.
+// Sleep waits for d, rounded up to whole milliseconds. It fails with ErrCancelled as soon
+// as the run should stop.
 func (c Context) Sleep(d time.Duration) error {
-	left := int64((d + time.Millisecond - 1) / time.Millisecond)
+	left := int64(d / time.Millisecond)
+	if d%time.Millisecond > 0 {
+		left++
+	}
 	for {
 		ms := max(0, min(left, longest))
 		if err := check(c.h.sleep(int32(ms)), "sleep"); err != nil {
