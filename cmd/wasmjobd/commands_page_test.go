@@ -9,6 +9,8 @@ import (
 	"go/token"
 	"io"
 	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -44,10 +46,27 @@ func commandsPage() []byte {
 	for _, c := range all {
 		fmt.Fprintf(&b, "| [`%s`](#%s) | %s |\n", nameOf(c), strings.ReplaceAll(nameOf(c), " ", "-"), c.Short)
 	}
+	common := commonFlags(all)
+	b.WriteString("\n## Flags of many commands\n\n| flag | |\n|---|---|\n" + strings.Join(common, ""))
 	for _, c := range all {
-		writeVerb(&b, c)
+		writeVerb(&b, c, common)
 	}
 	return b.Bytes()
+}
+
+// commonFlags returns the rows of flags that many commands have with the same meaning.
+func commonFlags(all []*cobra.Command) (common []string) {
+	const many = 10
+	count := map[string]int{}
+	for _, c := range all {
+		for _, row := range flagRows(c) {
+			if count[row]++; count[row] == many {
+				common = append(common, row)
+			}
+		}
+	}
+	slices.Sort(common)
+	return common
 }
 
 // exitCodeTable returns the table of the exit codes, from their comments.
@@ -96,7 +115,7 @@ func verbsOf(c *cobra.Command) []*cobra.Command {
 
 func nameOf(c *cobra.Command) string { return strings.TrimPrefix(c.CommandPath(), "wasmjobd ") }
 
-func writeVerb(b *bytes.Buffer, c *cobra.Command) {
+func writeVerb(b *bytes.Buffer, c *cobra.Command, common []string) {
 	fmt.Fprintf(b, "\n## %s\n\n", nameOf(c))
 	if !c.HasSubCommands() {
 		fmt.Fprintf(b, "    %s\n\n", strings.TrimSuffix(c.UseLine(), " [flags]"))
@@ -109,16 +128,32 @@ func writeVerb(b *bytes.Buffer, c *cobra.Command) {
 	if c.Example != "" {
 		fmt.Fprintf(b, "\n```sh\n%s\n```\n", strings.ReplaceAll(strings.TrimSpace(c.Example), "\n  ", "\n"))
 	}
-	rows := 0
+	var also []string
+	head := "\n| flag | |\n|---|---|\n"
+	for _, row := range flagRows(c) {
+		if slices.Contains(common, row) {
+			also = append(also, flagName.FindString(row))
+			continue
+		}
+		b.WriteString(head + row)
+		head = ""
+	}
+	if len(also) > 0 {
+		fmt.Fprintf(b, "\nOf the [flags of many commands](#flags-of-many-commands): `%s`.\n", strings.Join(also, "`, `"))
+	}
+}
+
+// flagName finds the name of a flag in its row.
+var flagName = regexp.MustCompile(`--[a-z-]+`)
+
+// flagRows returns the rows of a command's flags for a table.
+func flagRows(c *cobra.Command) (rows []string) {
 	c.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
-		if f.Hidden || f.Name == "help" {
-			return
+		if !f.Hidden && f.Name != "help" {
+			rows = append(rows, fmt.Sprintf("| %s | %s |\n", flagOf(f), strings.ReplaceAll(usageOf(f), "|", "\\|")))
 		}
-		if rows++; rows == 1 {
-			b.WriteString("\n| flag | |\n|---|---|\n")
-		}
-		fmt.Fprintf(b, "| %s | %s |\n", flagOf(f), strings.ReplaceAll(usageOf(f), "|", "\\|"))
 	})
+	return rows
 }
 
 func flagOf(f *pflag.Flag) string {
