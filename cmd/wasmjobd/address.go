@@ -23,8 +23,8 @@ const (
 type addressFlags struct{ address, tokenFile, context string }
 
 func (a *addressFlags) add(c *cobra.Command) {
-	c.Flags().StringVar(&a.address, "address", "", "`address` of a server to use, such as https://host:8680; no configuration is read ($"+addressVariable+")")
-	c.Flags().StringVar(&a.tokenFile, "token-file", "", "`file` with the token for that server ($"+tokenVariable+")")
+	c.Flags().StringVar(&a.address, "address", "", "`address` of a server to use, such as https://host:8680; --config is not read ($"+addressVariable+")")
+	c.Flags().StringVar(&a.tokenFile, "token-file", "", "`file` with the token for the server of --address or --context ($"+tokenVariable+")")
 	c.Flags().StringVar(&a.context, "context", "", "`name` of a server in ~/.config/wasmjobd/config.toml, which has its token and certificates ($"+contextVariable+")")
 }
 

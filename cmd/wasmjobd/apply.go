@@ -30,7 +30,7 @@ func applyCommand(term *terminal) *cobra.Command {
 		Example: "  wasmjobd apply jobs.toml\n  wasmjobd apply jobs.toml --context prod -o json",
 	}
 	o.files = configFlag(c)
-	c.Flags().DurationVar(&o.timeout, "timeout", defaultPatience, "how long to wait for the registry")
+	c.Flags().DurationVar(&o.timeout, "timeout", defaultPatience, "how long to wait for the registry or the server")
 	o.elsewhere.add(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		texts, err := textsIn(c.Context(), term, args[0])

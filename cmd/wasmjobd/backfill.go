@@ -49,7 +49,7 @@ func backfillCommand(term *terminal) *cobra.Command {
 	for _, flag := range []string{"from", "to", "dry-run", "key", "force"} {
 		c.MarkFlagsMutuallyExclusive("cancel", flag)
 	}
-	c.Flags().DurationVar(&o.timeout, "timeout", defaultPatience, "how long to wait for the registry")
+	c.Flags().DurationVar(&o.timeout, "timeout", defaultPatience, "how long to wait for the registry or the server")
 	o.elsewhere.add(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if err := parseRange(&r, from, to); err != nil {

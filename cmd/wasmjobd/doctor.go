@@ -38,7 +38,7 @@ func doctorCommand(term *terminal) *cobra.Command {
 	}
 	o.files = configFlag(c)
 	c.Flags().BoolVar(&look, "registry", false, "check the registry")
-	c.Flags().DurationVar(&o.timeout, "timeout", defaultPatience, "how long to wait for the registry")
+	c.Flags().DurationVar(&o.timeout, "timeout", defaultPatience, "how long to wait for the registry or the server")
 	o.elsewhere.add(c)
 	c.RunE = func(c *cobra.Command, names []string) error {
 		at, err := o.elsewhere.server(term.env, *o.files)

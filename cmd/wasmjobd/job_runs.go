@@ -56,8 +56,9 @@ func jobRetry(o *operatorVerb) *cobra.Command {
 			"same instant and the same parameter.\n\n" +
 			"The results of the items come from this server's history or, with --address, from those of all\n" +
 			"servers. Servers that did not answer are listed, since their histories may have a later attempt.\n" +
-			"An item begins when it is idle. If its next instant comes first, it does not begin, and its row\n" +
-			"says so. Such an attempt is not retried automatically if the job's retries are used up.",
+			"An item's attempt begins when the item is idle. If its next instant comes before that, the attempt\n" +
+			"is dropped, and a row says so. The requested attempt is not retried automatically if the job's\n" +
+			"retries are used up.",
 		RunE: func(c *cobra.Command, args []string) error {
 			return o.ask(c.Context(), func(ctx context.Context, _ *config.File, op cluster) error {
 				name, run := args[0], ""

@@ -47,7 +47,7 @@ func operatorNoun(term *terminal, c *cobra.Command, verbs ...func(*operatorVerb)
 		o := &operatorVerb{term: term}
 		child := verb(o)
 		o.files = configFlag(child)
-		child.Flags().DurationVar(&o.timeout, "timeout", defaultPatience, "how long to wait for the registry")
+		child.Flags().DurationVar(&o.timeout, "timeout", defaultPatience, "how long to wait for the registry or the server")
 		o.elsewhere.add(child)
 		c.AddCommand(child)
 	}

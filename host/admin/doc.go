@@ -1,5 +1,5 @@
 // Package admin is the HTTP API for operators, the Unix socket on which a server
-// answers it, and the listener for other machines. Only the server's own process can
+// serves it, and the listener for other machines. Only the server's own process can
 // reach the registry inside it, so commands send their requests to the server. The
 // package decides nothing about jobs: each request is one call of an
 // operator.Operator. It is not for guests, nor for modules that servers send each

@@ -61,8 +61,8 @@ type event struct {
 // NewEvents returns empty Events.
 func NewEvents() *Events { return &Events{life: rand.Text()[:8], added: make(chan struct{})} }
 
-// Add adds an event: data is JSON in one line. It does not block, and drops the oldest
-// events when there are too many.
+// Add adds an event: data is JSON in one line. It does not block. It drops the
+// oldest events beyond maxEvents and maxEventBytes, but never the new one.
 func (e *Events) Add(kind, job string, data []byte) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

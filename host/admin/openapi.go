@@ -17,7 +17,7 @@ const openAPIPath = "/api/v1/openapi.json"
 func openAPI(all []route) []byte {
 	text, err := json.MarshalIndent(openAPIOf(all), "", " ")
 	if err != nil {
-		panic(err) // the document is the same in every process, so tests would see it
+		panic(err) // the document is the same in every process, so a test would have failed
 	}
 	return append(text, '\n')
 }

@@ -143,8 +143,8 @@ func (h readOnly) Do(ctx context.Context, r job.HTTPRequest) (*job.HTTPResponse,
 	return h.HTTP.Do(ctx, r)
 }
 
-// Stored returns the bytes of a module that a server with this data directory has run.
-// digest is its SHA-256 in hex.
+// Stored returns the bytes of a module that the server of this data directory has run.
+// digest is the module's SHA-256 in hex.
 func Stored(dataDir, digest string) ([]byte, error) {
 	s, err := module.Open(filepath.Join(dataDir, "modules"), nil)
 	if err != nil {

@@ -72,11 +72,11 @@ var table = []metric{
 	{name: reshards, kind: counter, labels: []string{jobLabel}, help: "How often this server, as leader, assigned all items anew."},
 	{name: strategyFailures, kind: counter, labels: []string{jobLabel}, help: "Calls of a sharding strategy that failed."},
 	{name: compileSeconds, kind: histogram, buckets: []float64{.01, .05, .1, .5, 1, 5, 30, 120}, help: "How long it took to compile a module that was not in the cache."},
-	{name: refusedModules, kind: counter, help: "Modules refused because compiling them ended a process."},
+	{name: refusedModules, kind: counter, help: "Modules refused because compiling them crashed a process."},
 
 	{name: "running", kind: gauge, help: "Guests that run now.", read: func(now *moment) float64 { return float64(now.running) }},
 	{name: "jobs", kind: gauge, help: "Jobs that run on this server or are about to.", read: func(now *moment) float64 { return float64(now.Jobs) }},
-	{name: "jobs_refused", kind: gauge, help: "Jobs whose code this server does not run.", read: func(now *moment) float64 { return float64(now.Refused) }},
+	{name: "jobs_refused", kind: gauge, help: "Jobs whose module this server cannot load, or refuses.", read: func(now *moment) float64 { return float64(now.Refused) }},
 	{name: "jobs_loading", kind: gauge, help: "Jobs that wait since the start until their module is compiled.", read: func(now *moment) float64 { return float64(now.Loading) }},
 	{name: "leader", kind: gauge, help: "Jobs that this server leads.", read: func(now *moment) float64 { return float64(now.Leads) }},
 	{name: "items_owned", kind: gauge, help: "Items that this server owns, over all jobs.", read: func(now *moment) float64 { return float64(now.Owned) }},

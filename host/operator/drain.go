@@ -261,13 +261,13 @@ func (s *SharedSession) KeepDrained(ctx context.Context, ip string, report func(
 	})
 }
 
-// keepDrained is KeepDrained for one session.
+// keepDrained does the work of KeepDrained until its session or ctx ends.
 func (s *SharedSession) keepDrained(ctx context.Context, ip string, report func(*Drain)) error {
 	o, err := s.Operator(ctx)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = o.Close() }() // others share the session
+	defer func() { _ = o.Close() }() // the shared session stays open
 	o.As(Author{Name: "server " + ip, Way: ByRegistry})
 	if err := o.session.Follow(ctx, o.tree.Drains()); err != nil {
 		return failf(host.Unavailable, err, "follow the drains")

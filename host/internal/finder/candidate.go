@@ -117,7 +117,7 @@ func (c *candidate) readDefinition(anew bool) error {
 	return nil
 }
 
-// openSession opens the job session unless it is open. With anew, it opens another one.
+// openSession opens the job session unless it is open. With anew, it first closes an open one.
 func (c *candidate) openSession(anew bool) error {
 	if anew {
 		if err := c.closeSession(); err != nil {

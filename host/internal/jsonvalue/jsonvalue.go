@@ -8,7 +8,7 @@ import (
 	"fmt"
 )
 
-// Decode decodes a value into v. If it cannot, another program has written the value, and
+// Decode decodes a value into v. A value that it cannot decode is not from this release, and
 // the error says so.
 func Decode(data []byte, v any) error {
 	if len(data) == 0 {

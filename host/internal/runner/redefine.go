@@ -14,16 +14,17 @@ func (r *Runner) takeFile() {
 // server. Settings that only the file has take effect at once.
 func (m *member) redefine() {
 	if m.defining.asked {
-		m.defining.again = true // once the file before is merged
+		m.defining.again = true // after the merge that is under way
 		return
 	}
 	m.takeFile()
 	if m.defining.fresh = true; m.loop.View() == nil {
 		return // the first view is compared with the file
 	}
-	if len(m.defining.disputed) == 0 {
+	if len(m.defining.disputed) == 0 { // otherwise define clears the trouble, or reports it again
 		m.troubles.clear(troubleDefinition)
 	}
+	// Settings of the old file are forgotten. configure and decideAdmission compute them again.
 	m.effective, m.admitted.definition.Config = &effective{job: m.effective.job}, nil
 	m.configure()
 	m.decideAdmission()

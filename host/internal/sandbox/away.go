@@ -30,9 +30,9 @@ func (r *run) releaseWorker() (resume func()) {
 	}
 }
 
-// acquireWorker acquires a worker for a subtask, which runs concurrently with
-// others. The returned function releases it. A subtask of a run that is over gets
-// none, and ends at its first step.
+// acquireWorker acquires a worker for a subtask, which runs concurrently with others.
+// r is the subtask's own copy of its run. The returned function releases the worker. If
+// the run is over, the subtask gets no worker, and ends at its first step.
 func (r *run) acquireWorker() (release func()) {
 	if r.worker == nil {
 		return func() {}

@@ -150,9 +150,8 @@ func httpRead(_ context.Context, r *run, mem api.Memory, s []uint64) int32 {
 	case len(buf) == 0:
 		return 0
 	}
-	// Reading one byte beyond the limit shows that the body exceeds it.
 	into := buf[:min(int64(len(buf)), max(e.leftBytes, 1), maxTransfer)]
-	if e.leftBytes == 0 {
+	if e.leftBytes == 0 { // one more byte, which the guest does not get, shows that the body exceeds the limit
 		into = make([]byte, 1)
 	}
 	n, err := 0, error(nil)

@@ -167,7 +167,8 @@ func withScript(config wazero.ModuleConfig, r *run) wazero.ModuleConfig {
 // resultWriter stores the output of a command as the result of its run.
 type resultWriter struct{ r *run }
 
-// Write implements io.Writer. Like lineWriter.Write it fails when the run has ended.
+// Write implements io.Writer. It drops what exceeds the limit of a result without an error. Like
+// lineWriter.Write it fails when the run has ended.
 func (p resultWriter) Write(b []byte) (int, error) {
 	if err := p.r.ctx.Err(); err != nil {
 		return 0, err
@@ -175,9 +176,8 @@ func (p resultWriter) Write(b []byte) (int, error) {
 	r := p.r
 	kept := b[:min(int64(len(b)), max(r.resultLimit-int64(len(r.result)), 0))]
 	if need := len(r.result) + len(kept); need > cap(r.result) {
-		// Doubling makes copies rare. While copying, both buffers exist.
-		size := int(min(int64(2*need), max(r.resultLimit, int64(need))))
-		if !r.holdResult(size + len(r.result)) {
+		size := int(min(int64(2*need), max(r.resultLimit, int64(need)))) // doubled, so that copies are rare
+		if !r.holdResult(size + len(r.result)) {                         // the old and the new buffer exist while copying
 			return 0, r.memoryErr
 		}
 		r.result = append(make([]byte, 0, size), r.result...)

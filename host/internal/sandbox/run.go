@@ -143,7 +143,7 @@ func (r *run) open(ctx context.Context) (end func()) {
 
 func graceOf(limits *job.Limits) time.Duration { return orDefault(limits.Grace, DefaultGrace) }
 
-// memoryLimit returns the maximum memory of an instance, in whole pages.
+// memoryLimit returns the maximum memory of a guest in bytes, rounded down to whole pages.
 func (r *run) memoryLimit() uint64 {
 	if limit := r.facts.call.Config.Limits.Memory; limit > 0 {
 		return min(uint64(limit), wasm.MaxPages*pageSize) / pageSize * pageSize

@@ -57,7 +57,7 @@ func (w *World) usurp(m *member) {
 }
 
 // lease checks that the member counts its session's time-out from no later moment than the
-// registry does. Then its guests have ended when the session is over.
+// registry does. If so, its guests have ended by the time at which the registry ends the session.
 func (m *member) lease() {
 	if m.st != nil && m.acked > m.s.lastContact {
 		m.w.breach("lease", "%s counts its session from a moment %d ms after the service heard of it last", m.name(), (m.acked-m.s.lastContact)/millisecond)

@@ -84,8 +84,8 @@ func (l *ledger) unseen(i int) bool {
 }
 
 // leaveUnseen expects no row for instants from before the member's life if a foreign member
-// is there, or seems to lead because the leader's node is damaged. It may have run them, so
-// they are left to the next begin.
+// is there, or seems to lead because the leader's node is damaged. It may have run them.
+// The next run that begins accounts for them.
 func (m *member) leaveUnseen() {
 	if m.st != nil && m.st.View() != nil && (shared(m.st.View()) || theyLead(m.st.View())) {
 		m.unseen = 0

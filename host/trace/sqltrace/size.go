@@ -86,7 +86,8 @@ func (r *Reader) walk(ctx context.Context, job string, failed *error) iter.Seq2[
 	}
 }
 
-// sizes returns some rows, with the columns that order them, and the size of each.
+// sizes returns up to walkRows rows, with only the columns that order them, and about how many
+// bytes each takes in the database.
 func (r *Reader) sizes(ctx context.Context, f Filter) (rows []trace.Row, bytes []int64, err error) {
 	w, err := f.where()
 	if err != nil {

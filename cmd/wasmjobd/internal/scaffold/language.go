@@ -74,6 +74,7 @@ func languages() []language {
 	}
 }
 
+// language returns the project's language, or an error if its kind or language is unknown.
 func (p Project) language() (language, error) {
 	if !slices.Contains(Kinds(), p.Kind) {
 		return language{}, fmt.Errorf("there is no kind %q; write one of %s", p.Kind, strings.Join(Kinds(), ", "))
