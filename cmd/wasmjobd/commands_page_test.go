@@ -139,7 +139,7 @@ func writeVerb(b *bytes.Buffer, c *cobra.Command, common []string) {
 		head = ""
 	}
 	if len(also) > 0 {
-		fmt.Fprintf(b, "\nOf the [flags of many commands](#flags-of-many-commands): `%s`.\n", strings.Join(also, "`, `"))
+		fmt.Fprintf(b, "\nIt takes these [flags of many commands](#flags-of-many-commands): `%s`.\n", strings.Join(also, "`, `"))
 	}
 }
 

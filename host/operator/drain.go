@@ -22,7 +22,7 @@ type Drain struct {
 
 const verbDrain = "server drain"
 
-// Servers reports on the servers that jobs know, sorted by address, and on drains.
+// Servers reports on the servers that jobs know, with their drains, sorted by address.
 func (o *Operator) Servers(ctx context.Context) ([]ServerReport, error) {
 	jobs, err := o.Jobs(ctx)
 	if err != nil {

@@ -163,7 +163,7 @@ type RunReport struct {
 	Param   string    `json:"param,omitempty"`   // that replaces the job's
 }
 
-// Jobs reports on every job of the namespace without its items, sorted by name. A job that this
+// Jobs reports on every job of the namespace, sorted by name, but not on items. A job that this
 // user of the registry may not read has the state unreadable. A report may mix values from before
 // and after a change that happens while it is read. A missing namespace is an error.
 func (o *Operator) Jobs(ctx context.Context) ([]JobReport, error) {

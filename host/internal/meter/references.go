@@ -10,7 +10,7 @@ import (
 // global.
 const maxReferences = 1_000
 
-// reference replaces ref.func by reading a global that contains the reference. The
+// reference replaces ref.func by reading an added global with the reference. The
 // engine would allocate a reference each time and keep it until the instance ends,
 // which the memory limit does not count.
 func (w *walk) reference() {
@@ -29,7 +29,7 @@ func (w *walk) reference() {
 		m.globalOf[f] = i
 		m.referenced = append(m.referenced, f)
 	}
-	w.replaceInstruction(binary.AppendUvarint([]byte{byte(wasm.OpGlobalGet)}, uint64(m.Globals+1+i))...) // after the balance
+	w.replaceInstruction(binary.AppendUvarint([]byte{byte(wasm.OpGlobalGet)}, uint64(m.Globals+1+i))...) // 1 is the global of the balance
 }
 
 func (m *module) addReferences() {

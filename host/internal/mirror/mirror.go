@@ -185,7 +185,7 @@ func (m *Mirror) add(name string) {
 	m.queue = append(m.queue, name)
 }
 
-// Event receives an event of the session.
+// Event takes in an event of the session: what it outdates is read again.
 func (m *Mirror) Event(e registry.Event) {
 	switch e.Kind {
 	case registry.Changed:

@@ -184,8 +184,8 @@ func (p *parser) star(s string) error {
 	return p.add(anyMark, -1, step)
 }
 
-// last parses a piece that begins with L and is not a name: L, LW, L-n, L-nW. In fields
-// other than the day fields Quartz accepts it without effect.
+// last parses L, LW, L-n or L-nW. In fields other than the day fields Quartz accepts it
+// without effect.
 func (p *parser) last(s string) error {
 	switch p.kind {
 	case dayOfWeek:
@@ -202,7 +202,7 @@ func (p *parser) last(s string) error {
 		if pass == "" {
 			return p.fail(s, "needs a number of days after the minus, such as L-3")
 		}
-		n, tail, ok := number("0" + pass)
+		n, tail, ok := number("0" + pass) // L-W is L-0W
 		if !ok || n > 30 {
 			return p.fail(s, "goes back more than 30 days from the last day")
 		}

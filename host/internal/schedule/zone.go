@@ -65,7 +65,7 @@ func GMTZone(s string) (loc *time.Location, ok bool, err error) {
 		return nil, false, fmt.Errorf("time zone %q is not one that ElasticJob knows; write GMT or an offset such as GMT+08:00", s)
 	}
 	if s == "GMT0" {
-		return time.FixedZone(s, 0), true, nil // a zone of this name exists
+		return time.FixedZone(s, 0), true, nil // Java has a zone with this name
 	}
 	seconds, ok := gmtOffset(s[len("GMT"):])
 	if !ok {

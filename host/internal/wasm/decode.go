@@ -298,7 +298,7 @@ func (d *decoder) element() {
 	active, explicit, exprs := flags&1 == 0, flags&2 != 0, flags&4 != 0
 	if active {
 		if explicit {
-			d.U32() // the table, checked by the engine
+			d.U32() // index of the table; the engine checks it
 		}
 		d.constant(d.Globals)
 	}
@@ -336,7 +336,7 @@ func (d *decoder) data() {
 	switch flags := d.U32(); flags {
 	case 0, 2:
 		if flags == 2 {
-			d.U32() // the memory, checked by the engine
+			d.U32() // index of the memory; the engine checks it
 		}
 		d.constant(d.Globals)
 	case 1:
