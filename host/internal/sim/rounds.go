@@ -103,7 +103,7 @@ func (l *ledger) joins(m protocol.JoinRound, by origin) {
 // waitedInVain checks a wait that nobody ended. before is when it began; unrest, when something
 // last prevented that all goes well.
 func (l *ledger) waitedInVain(j *jvm, root string, before, unrest int64) {
-	if !l.w.calm || unrest > before-second || l.v == nil || l.v.Config == nil {
+	if !l.w.calm || unrest > before-second || l.v == nil || l.v.Config == nil || l.thinned(root) {
 		return
 	}
 	for i := range l.v.Config.Total {
@@ -114,6 +114,17 @@ func (l *ledger) waitedInVain(j *jvm, root string, before, unrest int64) {
 		}
 		l.w.breach("rounds", "%s waited in vain until all have %s: %s has no node for item %d", j.name(), path.Base(root), p.by.name(), i)
 	}
+}
+
+// thinned reports whether a round has lost nodes a short time ago. Members of ours create none then,
+// for who deletes them may go on: if it has died, they do so some seconds later.
+func (l *ledger) thinned(root string) bool {
+	for node, d := range l.deleted {
+		if path.Dir(node) == root && d.at > l.w.now-5*second-upkeep {
+			return true
+		}
+	}
+	return false
 }
 
 // stuckInRound checks that no member of ours ended the round in which a member looks for its nodes.
