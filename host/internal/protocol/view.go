@@ -138,6 +138,7 @@ type Item struct {
 	Running  int64 // session of the member that runs it, by its running mark; 0: none
 	// Abandoned: the item has a running mark, and no member runs it.
 	Abandoned    bool
+	AbandonedBy  ID // the member that the mark names; "": none
 	Misfire      bool
 	Disabled     bool
 	Failover     ID    // the member that took the item; "": none did

@@ -35,6 +35,7 @@ func unnoticed() map[string]string {
 		"adopt/joins":          "one seed in a hundred thousand shows it: a member joins and takes while an adoption is on its way; adopt_joined.txt",
 		"clear-marks/assigned": "marks outlive sessions in layout 3 alone; clear_marks_foreign_assigned.txt",
 		"clear-marks/taken":    "as clear-marks/assigned; clear_marks_foreign_stale.txt",
+		"clear-marks/away":     "as clear-marks/assigned; clear_marks_foreign_back.txt",
 		"pend/assigned":        "as clear-marks/assigned; reclaim_layout3_assigned.txt",
 		"request-trigger/gone": "requests have nodes of their own in layout 3 alone; TestRequestsOfTheirOwn",
 		"record-taken":         "the ledger does not ask which member took a run of ours; record_taken.txt, record_taken_unknown.txt",

@@ -83,7 +83,7 @@ func (j Job) Encode(m protocol.Mutation, v *protocol.View) []registry.Op {
 		t.setAssignment("reclaim-foreign/epoch", &m.Next)
 		t.own(m.Self, m.Own)
 		t.checkRuns("reclaim-foreign/records", m.Check)
-		t.stillAway("reclaim-foreign/away", m.Pend)
+		t.stillAway("reclaim-foreign/away", deadOf(m.Pend))
 		t.pend(m.Pend)
 	case protocol.Take:
 		t.takeOver(m)

@@ -123,6 +123,9 @@ func (d *Decoder) resolveItem(it *protocol.Item, says said) {
 		it.Running = d.sessionOf(says.running)
 		it.Abandoned = it.Running == 0
 	}
+	if it.AbandonedBy = ""; it.Abandoned {
+		it.AbandonedBy = says.running.id
+	}
 	it.Failover, it.TakerSession = says.taker, says.session
 	alone := says.taker == "" && says.failovering.id != ""
 	it.Nodes.Set(failovering, says.failovering.id != "")

@@ -31,18 +31,23 @@ func (t *transaction) clearMarks(m protocol.ClearMarks) {
 
 // notBegunElsewhere checks that no member of ElasticJob has deleted a mark that outlived
 // its member, and begun the item with a mark of its own. Since the former owner was gone,
-// that member would have taken the item, or a leader would have assigned it again.
+// that member would have taken the item, or a leader would have assigned it again. The
+// former owner itself may come back, and begin the item again.
 func (t *transaction) notBegunElsewhere(m protocol.ClearMarks) {
 	stray := func(i int) bool { return t.v.Items[i].Abandoned }
 	if !slices.ContainsFunc(m.Running, stray) {
 		return
 	}
 	t.notAssigned("clear-marks/assigned")
+	var dead []job.InstanceID
 	for _, i := range m.Running {
-		if it := t.v.Items[i]; stray(i) && (it.Failover == "" || it.Nodes.Has(onlyFailovering)) {
+		it := t.v.Items[i]
+		if stray(i) && (it.Failover == "" || it.Nodes.Has(onlyFailovering)) {
 			t.fenced("clear-marks/taken", registry.Op{Kind: registry.Absent, Path: t.Item(i, MarkFailover)})
 		}
+		dead = append(dead, it.AbandonedBy)
 	}
+	t.stillAway("clear-marks/away", dead)
 }
 
 // notAssigned checks that no leader of ElasticJob has assigned the items again since the
@@ -154,13 +159,21 @@ func (t *transaction) reclaim(m protocol.Reclaim) {
 	t.pend(m.Pend, m.Unmark...)
 }
 
-// stillAway adds fences that hold unless the foreign members that had the runs have come
-// back. A foreign member that comes back writes its server's node before its instance's
-// node, or creates it if an operator has deleted it.
-func (t *transaction) stillAway(fence string, all []protocol.Pending) {
-	var ips []string
+// deadOf returns the members that had these runs.
+func deadOf(all []protocol.Pending) []job.InstanceID {
+	ids := make([]job.InstanceID, len(all))
 	for k := range all {
-		if ip := all[k].Dead.IP(); ip != "" && !slices.Contains(ips, ip) {
+		ids[k] = all[k].Dead
+	}
+	return ids
+}
+
+// stillAway adds fences that hold unless one of these foreign members has come back. A foreign member that comes back writes its server's node before its instance's
+// node, or creates it if an operator has deleted it.
+func (t *transaction) stillAway(fence string, members []job.InstanceID) {
+	var ips []string
+	for _, id := range members {
+		if ip := id.IP(); id.Validate() == nil && !slices.Contains(ips, ip) { // no member has an invalid id
 			ips = append(ips, ip)
 		}
 	}
