@@ -47,7 +47,7 @@ func commandsPage() []byte {
 		fmt.Fprintf(&b, "| [`%s`](#%s) | %s |\n", nameOf(c), strings.ReplaceAll(nameOf(c), " ", "-"), c.Short)
 	}
 	common := commonFlags(all)
-	b.WriteString("\n## Flags of many commands\n\n| flag | |\n|---|---|\n" + strings.Join(common, ""))
+	b.WriteString("\n## Common flags\n\n| flag | |\n|---|---|\n" + strings.Join(common, ""))
 	for _, c := range all {
 		writeVerb(&b, c, common)
 	}
@@ -139,7 +139,7 @@ func writeVerb(b *bytes.Buffer, c *cobra.Command, common []string) {
 		head = ""
 	}
 	if len(also) > 0 {
-		fmt.Fprintf(b, "\nIt takes these [flags of many commands](#flags-of-many-commands): `%s`.\n", strings.Join(also, "`, `"))
+		fmt.Fprintf(b, "\nIt also takes these [common flags](#common-flags): `%s`.\n", strings.Join(also, "`, `"))
 	}
 }
 

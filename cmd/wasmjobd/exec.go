@@ -94,7 +94,7 @@ func execCommand(term *terminal) *cobra.Command {
 func (f *execFlags) define(c *cobra.Command) {
 	s := c.Flags()
 	s.StringVar(&f.kind, "kind", "", "simple, dataflow, script or strategy (default: a kind that the module can be)")
-	s.StringVar(&f.event, "event", "", "call the listener instead: started or completed")
+	s.StringVar(&f.event, "event", "", "call this listener, not the entry: started or completed")
 	s.StringVar(&f.job, "job", "", "name of the job (default: the name of the file)")
 	s.StringVar(&f.param, "param", "", "parameter of the job")
 	s.IntVar(&f.item, "item", 0, "sharding item")
@@ -111,7 +111,7 @@ func (f *execFlags) define(c *cobra.Command) {
 	s.IntVar(&f.fetchCount, "fetch-count", 0, "dataflow: wanted elements per batch (default: any)")
 	s.IntVar(&f.concurrency, "concurrency", 0, "dataflow: parts of a batch processed at once (default 1)")
 	s.StringArrayVar(&f.args, "arg", nil, "script: `argument` before the context; may be repeated")
-	s.StringArrayVar(&f.instances, "instance", nil, "strategy: an instance that may get items, as `id[,label=value]...`; may be repeated (default: three)")
+	s.StringArrayVar(&f.instances, "instance", nil, "strategy: an instance that may get items, as `id[,label=value]...`; may be repeated (default: three made-up ones)")
 	s.StringSliceVar(&f.previous, "previous", nil, "strategy: the present owners of the items, as `id,id,...`, with - for none")
 	s.StringVar(&f.replay, "replay", "", "run an attempt of the history again: `job/item/run`, or job/item/time as \"history list\" shows it")
 	s.BoolVar(&f.write, "write", false, "with --replay: apply the changes that the run makes")

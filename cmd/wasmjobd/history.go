@@ -194,7 +194,7 @@ func historyCheck(h *historyVerb) *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&name, "job", "", "only this job")
-	c.Flags().StringVar(&from, "from", "", "check every instant after this time (RFC 3339 or how long ago)")
+	c.Flags().StringVar(&from, "from", "", "check every instant after this time (RFC 3339, or an age such as 24h)")
 	c.Flags().StringVar(&to, "to", "", "check every instant up to this time")
 	h.server.add(c)
 	h.withFlag(c)

@@ -28,7 +28,7 @@ func modulePush(o *operatorVerb) *cobra.Command {
 			"that cannot run, or not as the job of --job, is not saved. Otherwise the server that is asked and\n" +
 			"the servers that accept modules receive it; the answer counts them. To run it, see module set.\n\n" +
 			"With --name and --version the module is called NAME@VERSION from then on. No other module can get\n" +
-			"that name unless module rm removes it. A server keeps modules with names.\n\n" +
+			"that name until module rm removes it. A server keeps a module with a name even if no job uses it.\n\n" +
 			"Instead of a file the module can be an OCI artifact such as oci://registry.example/report:1.4.0,\n" +
 			"with @sha256:… to require a digest, also in module set and inspect. The credentials are those of\n" +
 			"docker login in config.json in DOCKER_CONFIG; for the registry in OCI_REGISTRY they are OCI_USER\n" +

@@ -266,7 +266,7 @@ func (a *assigner) choose(ctx context.Context, term *terminal, file *config.File
 	return nil
 }
 
-// call builds the input of a module.
+// call builds the input of a module's strategy. -1 is no previous owner.
 func (a *assigner) call(q strategy.Request) job.ShardCall {
 	c := job.ShardCall{Config: a.job, Total: q.Total, Previous: slices.Repeat([]int{-1}, q.Total), Log: slog.New(slog.DiscardHandler)}
 	for k, id := range q.Instances {

@@ -25,8 +25,8 @@ func validateCommand(term *terminal) *cobra.Command {
 			"with them. Several files make one configuration; - is standard input. With -o json it prints an\n" +
 			"array of problems, which is empty if there are none.\n\n" +
 			"With --modules it also loads the jobs' code as serve would on this machine: it reads, checks and\n" +
-			"compiles modules, checks them against kinds, limits and granted directories, looks for secrets,\n" +
-			"and runs nothing.",
+			"compiles modules, checks that they fit the kinds, limits and directories of their jobs, and that the\n" +
+			"secrets of the jobs are there. It runs nothing.",
 		Example: "  wasmjobd validate\n  wasmjobd validate --config jobs.toml --config site.toml\n  generate | wasmjobd validate - -o json",
 	}
 	paths := configFlag(c)

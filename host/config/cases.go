@@ -16,7 +16,7 @@ import (
 func caseKeys() []key {
 	keys := []key{
 		{path: "kind", takes: word, words: []string{"simple", "dataflow", "script", "strategy"}, about: "kind of the job", unset: "the kind that the other keys imply, or the first that the module can be"},
-		{path: "event", takes: word, words: []string{string(job.FireStarted), string(job.FireCompleted)}, about: "that listener is called in place of the entry", unset: "none"},
+		{path: "event", takes: word, words: []string{string(job.FireStarted), string(job.FireCompleted)}, about: "calls this listener, not the job's entry", unset: "none"},
 		{path: "job", takes: text, about: "name of the job", unset: "`job`"},
 		{path: "param", takes: text, about: "parameter of the job", unset: "empty"},
 		{path: "item", takes: number, max: job.MaxShards - 1, about: "sharding item", unset: "0"},
@@ -25,16 +25,16 @@ func caseKeys() []key {
 		{path: "attempt", takes: number, min: 1, max: 1_000_000, about: "number of the attempt, from 1", unset: "1"},
 		{path: "fence", takes: number, max: 1 << 62, about: "fencing token", unset: "1"},
 		{path: "scheduled", takes: moment, about: "instant of the run", unset: "2026-01-01T00:00:00Z"},
-		{path: "failover", takes: flag, about: "the item was taken over", unset: "false"},
+		{path: "failover", takes: flag, about: "the item was taken from a dead member", unset: "false"},
 		{path: "misfire", takes: flag, about: "the run replaces missed instants", unset: "false"},
 		{path: "config", takes: texts, about: "settings", unset: "none"},
 		{path: "args", takes: list, about: "arguments of a script", unset: "none"},
 		{path: "streaming", takes: flag, about: "a dataflow job fetches batches until one is empty", unset: "false"},
-		{path: "fetch_count", takes: number, min: 1, max: job.MaxBatch, about: "elements that a batch should have", unset: "any"},
+		{path: "fetch_count", takes: number, min: 1, max: job.MaxBatch, about: "elements that the host wants per batch", unset: "any"},
 		{path: "concurrency", takes: number, min: 1, max: job.MaxConcurrency, about: "parts of a batch processed at once", unset: "1"},
 
 		{path: "timeout", takes: duration, about: "deadline of the run", unset: "`10s`"},
-		{path: "grace", takes: duration, about: "how long it may go on after the deadline", unset: "`2s`"},
+		{path: "grace", takes: duration, about: "how long the guest may go on after the deadline", unset: "`2s`"},
 		{path: "memory", takes: size, min: 64 << 10, max: 4 << 30, about: "memory limit", unset: "`64MiB`"},
 		{path: "fuel", takes: number, min: 1, max: 1_000_000_000_000_000_000, about: "fuel limit", unset: "none"},
 

@@ -208,7 +208,8 @@ func (o *Operator) jobsNow(ctx context.Context) ([]JobReport, error) {
 	return o.Jobs(ctx)
 }
 
-// switchServers calls setServer for every job that knows the address and is not in except.
+// switchServers calls setServer for every job that lists the address and is not in except. unread
+// are jobs whose configuration could not be read.
 func (o *Operator) switchServers(ctx context.Context, ip string, disabled bool, except []string) (set, unread []string, err error) {
 	jobs, err := o.jobsNow(ctx)
 	if err != nil {

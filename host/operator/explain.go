@@ -302,7 +302,8 @@ func (x *Explained) disabled(d *Drain) {
 	}
 }
 
-// since returns the time of an operator's newest such request; zero if the audit has none.
+// since returns when an operator last made a request, by its verb and detail; zero if the audit
+// has none. The newest row is the first.
 func (f *facts) since(verb, detail string) time.Time {
 	for _, d := range f.audit {
 		if d.Verb == verb && d.Detail == detail {

@@ -24,6 +24,7 @@ const wholeTries = 5
 // server. A registry that servers share has a history per server, and none is complete.
 func (o *Operator) Record(to trace.Sink) { o.rows = to }
 
+// recordMissed stores the missed instants of a job that is to be removed and has no server.
 func (o *Operator) recordMissed(ctx context.Context, name string) error {
 	if o.rows == nil || o.dry {
 		return nil
@@ -36,7 +37,7 @@ func (o *Operator) recordMissed(ctx context.Context, name string) error {
 	if err != nil {
 		return readError(err, "look at job %s", name)
 	}
-	if !v.WithoutServer() { // the servers that run it record it
+	if !v.WithoutServer() { // the job's servers record them
 		return nil
 	}
 	view := func(ctx context.Context) (*protocol.View, error) { return o.readJob(ctx, l, name) }
@@ -49,7 +50,7 @@ func (o *Operator) recordMissed(ctx context.Context, name string) error {
 		return askError("remove", name, err)
 	}
 	if refused != nil {
-		return failf(host.Refused, refused, "the history takes no row of job %s; remove it again to go on without that row", name)
+		return failf(host.Refused, refused, "the history takes no row of job %s; remove the job again to go on without that row", name)
 	}
 	return nil
 }

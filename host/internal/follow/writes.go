@@ -108,7 +108,7 @@ func (l *Loop) Answered(plan int64, receipt registry.Receipt, owner registry.Ses
 // freeRefusals is the number of refusals in a row that cause no pause.
 const freeRefusals = 3
 
-// sync makes the next view wait until the session has caught up with the service.
+// sync makes the next view wait until the session has caught up with the registry.
 // After many refusals in a row it also pauses: a mutation that is always refused
 // must not be repeated in a busy loop.
 func (l *Loop) sync() (due bool, pause time.Duration) {

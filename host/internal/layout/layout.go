@@ -36,7 +36,7 @@ type Paths interface {
 	Namespace() []string
 	// At returns the path of a node by its name in Watched or Outline; "" is the job's own.
 	At(name string) string
-	// Instance is the node that registers a member for sharding.
+	// Instance is the node that makes a member count in sharding.
 	Instance(id job.InstanceID) string
 	// Nodes returns the nodes of the definition, and of the members that offer its modules.
 	Nodes() (config, module, members string)

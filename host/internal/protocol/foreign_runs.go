@@ -10,20 +10,21 @@ import (
 // them into what our records would leave: pending runs with their instant, or rows. A run
 // of ours that a foreign member takes gets a row as well.
 
-// seeTakes notes runs of ours that foreign members have taken. If a member of ours takes,
-// drops or overtakes a run, a record says so.
+// seeTakes notes pending runs of ours that foreign members have taken: those that are gone
+// without an outcome. If a member of ours takes a run, drops it, or begins a later run of the
+// item, a record has that.
 func (s *State) seeTakes() {
 	v, w := s.view, &s.evidence
 	var emptied []Pending
 	for _, p := range w.pending {
 		now := v.pending(p.Item)
-		if now != nil && now.Foreign && now.Version > p.Version {
+		if now != nil && now.Foreign && now.Version > p.Version { // see State.emptied
 			emptied = append(emptied, p)
 		}
 		if now != nil || !s.company.reclaims || v.hasOutcome(p.Entry) {
 			continue
 		}
-		r := Row{Entry: p.Entry, State: TakenOver, Why: reason.Of(reason.ForeignTookOver), Ended: s.now, By: p.Dead}
+		r := Row{Entry: p.Entry, State: TakenOver, Why: reason.Of(reason.ForeignTookOver), Ended: s.now, By: p.Dead} // who took it is unknown
 		w.taken = append(w.taken, r)
 	}
 	w.pending = nil

@@ -59,8 +59,8 @@ func markReshard(s *facts) Mutation {
 	return MarkReshard{}
 }
 
-// reshard assigns all items. It waits until dead members are reclaimed and no item that
-// would move or vanish is running.
+// reshard assigns all items. It waits until dead members are reclaimed. It also waits until no
+// item that would move or vanish is running, or leaves such items with their owners: see depart.
 func reshard(s *facts) Mutation {
 	v := s.view
 	if !s.company.leads || s.session.leaving || s.session.health != Trusted || !v.Necessary || s.config() == nil || !v.Assignment.Exists || s.deadRecord() != nil || s.tooEarly() {
@@ -71,7 +71,7 @@ func reshard(s *facts) Mutation {
 		return nil
 	}
 	if s.ownAssignmentSet(el) {
-		return s.writeOwners()
+		return s.writeOwners() // the parts that follow an assignment
 	}
 	req := s.request(el)
 	asked, answer := s.reshard.asked, s.reshard.answer
@@ -115,8 +115,8 @@ func reshard(s *facts) Mutation {
 	if o := s.owners(&next, s.room()); o.Last && !m.Pause {
 		m.Remove, m.Clear = o.Remove, o.Clear
 	} else {
-		m.Parts = true
-		s.used = &room{items: len(m.DeleteOwners)} // the items' nodes follow
+		m.Parts = true // the owners' nodes are written by Owners
+		s.used = &room{items: len(m.DeleteOwners)}
 	}
 	return m
 }

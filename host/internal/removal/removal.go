@@ -108,7 +108,7 @@ func deleteEach(ctx context.Context, s registry.Requests, l layout.Layout, nodes
 	return nil
 }
 
-// present returns the nodes that exist.
+// present returns those of the nodes that exist.
 func present(ctx context.Context, s registry.Requests, nodes []string) (there []string, err error) {
 	for _, path := range nodes {
 		n, err := s.Read(ctx, path)

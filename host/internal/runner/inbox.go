@@ -147,7 +147,7 @@ func (b *inbox) wake() {
 	}
 }
 
-// open starts the loop: turn handles the messages that have come and will come.
+// open starts the loop: turn handles the messages queued so far and all later ones.
 func (b *inbox) open(turn func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -81,7 +81,8 @@ func LogRow(ctx context.Context, log *slog.Logger, row *trace.Row, errors job.Er
 	log.LogAttrs(ctx, how.level, how.message, attrsOf(row)...) //nolint:sloglint // it is one for each state
 }
 
-// isOrdered reports whether an operator or the job's configuration has caused the reason.
+// isOrdered reports whether the reason is the will of an operator or of the configuration, and
+// no fault.
 func isOrdered(c reason.Code) bool {
 	return slices.Contains([]reason.Code{
 		reason.JobPaused, reason.ItemDisabled, reason.ServerDisabled, reason.NotBegunServerDisabled, reason.StopOrdered,

@@ -29,7 +29,7 @@ type reportedEnd struct {
 	reason  string // given by the guest; may be empty
 }
 
-// reportedEndOf converts a result to the codes of the ABI.
+// reportedEndOf converts a result to an outcome of the ABI. Codes without a meaning are failures.
 func reportedEndOf(res callResult, reason string) *reportedEnd {
 	e := &reportedEnd{outcome: int64(res.code), reason: reason}
 	switch {

@@ -40,8 +40,8 @@ var noDirMessage = regexp.MustCompile(`pre-opened file descriptor through which 
 // ungranted returns a line about a directory that the guest of a failed run needed
 // but was not granted, or "". text is the output of the guest. The C library of
 // WASI, which Rust and TinyGo use too, searches the granted directories itself and
-// calls no function if none matches. Then the only evidence is that the module can
-// open files and no directory is granted.
+// calls no function of the host if none matches. Then the evidence is its message in the
+// output or, without one, that the module can open files and no directory is granted.
 func (r *run) ungranted(text string) string {
 	wanted := r.ungrantedPath
 	found := noDirMessage.FindStringSubmatch(text)

@@ -124,7 +124,7 @@ func (d *decoder) readSection(id byte) {
 	d.End()
 }
 
-// list reads a count and that many entries.
+// list reads a count, and that many entries of at least size bytes each.
 func (d *decoder) list(what string, size, limit int, entry func()) {
 	d.section.N = d.Count(what, size, limit*d.boundsFactor)
 	d.section.Entries = d.b[d.pos:]

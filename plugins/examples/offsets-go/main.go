@@ -109,7 +109,7 @@ func begin(c wasmjob.Context, f *os.File) (int64, error) {
 	return offset, nil
 }
 
-// process adds up the amounts.
+// process adds the amounts of a batch to the stored total.
 func process(c wasmjob.Context, in wasmjob.Batch) error {
 	total, err := c.State().Int("total")
 	if err != nil {

@@ -110,7 +110,8 @@ func byItem(guests []*guest) [][]*guest {
 	return groups
 }
 
-// byToken returns the guests in the order in which the registry let them begin.
+// byToken returns the guests in the order in which the registry let them begin. Tokens can be
+// compared only within an era.
 func byToken(guests []*guest) []*guest {
 	sorted := slices.Clone(guests)
 	slices.SortStableFunc(sorted, func(a, b *guest) int {

@@ -297,7 +297,7 @@ func keyword(text, word string) bool {
 	return len(text) == len(word) && strings.EqualFold(text, word)
 }
 
-// string reads a text or a number.
+// string reads a text, quoted or not, or a number.
 func (r *reader) string() (string, error) {
 	text, quoted, err := r.scalar()
 	switch {

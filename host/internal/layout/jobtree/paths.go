@@ -117,7 +117,7 @@ func (j Job) ServerDisabled(server registry.Node) bool { return j.dialect.Disabl
 
 func (j Job) server(ip string) string { return j.at(NodeServers) + "/" + ip }
 
-// Instance is the node that registers a member for sharding.
+// Instance is the node that makes a member count in sharding.
 func (j Job) Instance(id job.InstanceID) string {
 	if j.byAddress() {
 		return j.part(id.IP(), partStatus)

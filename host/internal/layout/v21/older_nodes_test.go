@@ -140,7 +140,7 @@ func olderNodes(b *bytes.Buffer) {
 		servertree.Empty: "empty", servertree.Text: "text", servertree.State: "`" + servertree.Ready + "` or `" + servertree.RunsNow + "`",
 		servertree.Items: "items, as in `0,1,2`", servertree.Number: "number", servertree.Millis: "ms since 1970", servertree.Addr: "address",
 	}
-	b.WriteString("\n## ElasticJob's in layouts 2.0 and 1\n\nMembers are identified by their addresses there. The last two columns have the mutations of ours that write the node, and what deletes it. " +
+	b.WriteString("\n## ElasticJob's in layouts 2.0 and 1\n\nA member is identified by its address there. The last two columns say which of our mutations write the node, and what deletes it. " +
 		"The removal of a job and `job migrate` delete each node, and `job migrate --back` creates them again.\n\n" +
 		"| path | layout | kind | value | written by ElasticJob | until | written by ours | until |\n|---|---|---|---|---|---|---|---|\n")
 	ours := olderWriters()
