@@ -12,11 +12,12 @@ import (
 type admitted struct {
 	file           *job.Config
 	member, barred bool
+	leaves         bool // it leaves since it was barred, even if it may run the job again before it has left
 }
 
 // kept is what a session of the same process, or of another one, knows of the decision before.
 func (a admitted) kept(same bool) admitted {
-	if same {
+	if a.leaves = false; same {
 		return a
 	}
 	return admitted{file: a.file}
@@ -39,6 +40,7 @@ func (m *member) decideAdmission(v *protocol.View) {
 		return
 	}
 	a.barred = verdict.Barred()
+	a.leaves = a.leaves || a.barred
 	m.w.tracef("%s: may run the job: %v %v", m.name(), !a.barred, verdict.Blockers)
 	o := m.options()
 	m.step(protocol.Configured{
