@@ -1,6 +1,8 @@
 package snakeyaml
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -16,13 +18,8 @@ const maxKey = 122
 // AppendText appends one or more lines that give a key the value of a text. depth is the
 // number of mappings around the key.
 func AppendText(b []byte, depth int, key, text string) ([]byte, error) {
-	if !utf8.ValidString(text) || !utf8.ValidString(key) {
-		return nil, fmt.Errorf("%.100q: it is not UTF-8", key)
-	}
-	for _, r := range key + text {
-		if !printable(r) {
-			return nil, fmt.Errorf("%.100q: it has the control character %U", key, r)
-		}
+	if err := cmp.Or(writable(key), writable(text)); err != nil {
+		return nil, fmt.Errorf("%.100q: %w", key, err)
 	}
 	name := []rune(key)
 	if s := shapeOf(name); len(name) == 0 || s.breaks || units(name) > maxKey {
@@ -31,10 +28,30 @@ func AppendText(b []byte, depth int, key, text string) ([]byte, error) {
 	w := writer{b: append(b, strings.Repeat("  ", depth)...), column: 2 * depth, indent: 2 * (depth + 1)}
 	w.scalar(name, true)
 	w.put(":", " ")
-	if w.scalar([]rune(text), false); !w.ended {
-		w.b = append(w.b, '\n')
+	return w.line(text), nil
+}
+
+// AppendItem appends one or more lines that add a text to a list at the left margin.
+func AppendItem(b []byte, text string) ([]byte, error) {
+	if err := writable(text); err != nil {
+		return nil, fmt.Errorf("%.100q: %w", text, err)
 	}
-	return w.b, nil
+	w := writer{b: b, indent: 2}
+	w.put("-", " ")
+	return w.line(text), nil
+}
+
+// writable refuses what only another encoding could hold.
+func writable(text string) error {
+	if !utf8.ValidString(text) {
+		return errors.New("it is not UTF-8")
+	}
+	for _, r := range text {
+		if !printable(r) {
+			return fmt.Errorf("it has the control character %U", r)
+		}
+	}
+	return nil
 }
 
 // AppendWord appends a line that gives a key a value without quotes.
@@ -75,6 +92,14 @@ func (w *writer) next() {
 	w.b = append(w.b, '\n')
 	w.b = append(w.b, strings.Repeat(" ", w.indent)...)
 	w.column = w.indent
+}
+
+// line writes a text up to the end of its last line.
+func (w *writer) line(text string) []byte {
+	if w.scalar([]rune(text), false); !w.ended {
+		w.b = append(w.b, '\n')
+	}
+	return w.b
 }
 
 // scalar writes a text in the first style that can hold it. A key stays in one line.

@@ -58,3 +58,19 @@ func TestKeysAndDepth(t *testing.T) {
 		t.Errorf("got\n%s, %v, want\n%s", got, err, want)
 	}
 }
+
+// The lines are what SnakeYAML 2.2 wrote. The dash of a list takes two columns.
+func TestItemsAreWrittenAsInJava(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"wwajpefqt s  xcreb d vxrg  roecq trvvoyzz pnhxgiozu ihcdgouy upp  wggfujsmffh v ":   "- 'wwajpefqt s  xcreb d vxrg  roecq trvvoyzz pnhxgiozu ihcdgouy upp  wggfujsmffh v '\n",
+		"uuhldtcipynozsendtmglypykeqwkkstkkigttcbexkizxqiitjalzupleqbyuimqsrymtampfyaf v u ": "- 'uuhldtcipynozsendtmglypykeqwkkstkkigttcbexkizxqiitjalzupleqbyuimqsrymtampfyaf v\n  u '\n",
+	} {
+		if got, err := AppendItem(nil, text); err != nil || string(got) != want {
+			t.Errorf("got\n%s, %v, want\n%s", got, err, want)
+		}
+	}
+	if got, err := AppendItem(nil, "a\x00"); err == nil || !strings.Contains(err.Error(), "it has the control character U+0000") {
+		t.Errorf("%q, %v", got, err)
+	}
+}

@@ -1,7 +1,7 @@
 package v3
 
 import (
-	"bytes"
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -25,10 +25,12 @@ func (w *entryWriter) text(key, value string, always bool) {
 }
 
 func (w *entryWriter) line(b []byte, depth int, key, value string) []byte {
-	lines, err := snakeyaml.AppendText(b, depth, key, value)
-	if err != nil && w.err == nil {
-		w.err = err
-	}
+	return w.kept(snakeyaml.AppendText(b, depth, key, value))
+}
+
+// kept returns the lines and keeps the error.
+func (w *entryWriter) kept(lines []byte, err error) []byte {
+	w.err = cmp.Or(w.err, err)
 	return lines
 }
 
@@ -41,8 +43,7 @@ func (w *entryWriter) list(key, values string) {
 	if values != "" {
 		lines = append(append(lines, key...), ":\n"...)
 		for value := range strings.SplitSeq(values, "\n") {
-			one := w.line(nil, 0, "k", value) // as after a key, which is then cut off
-			lines = append(append(lines, '-'), bytes.TrimPrefix(one, []byte("k:"))...)
+			lines = w.kept(snakeyaml.AppendItem(lines, value))
 		}
 	}
 	w.all = append(w.all, entry{key, lines})
