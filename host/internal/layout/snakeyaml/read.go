@@ -220,8 +220,8 @@ func (r *reader) entries(v *Value, n *yaml.Node, depth int) error {
 		switch {
 		case err != nil:
 			return err
-		case key.Kind != Scalar || key.Plain && key.Text == merge:
-			return at(n.Content[i], "expected a key that is a text")
+		case key.Kind != Scalar || key.Plain && !isText(key.Text):
+			return at(n.Content[i], "expected a key that is a text: write it in quotes")
 		}
 		e := Entry{Key: key.Text, Line: key.Line, Column: key.Column, Value: &Value{Kind: Kept, Line: n.Content[i+1].Line, Column: n.Content[i+1].Column}}
 		if depth > 0 || !slices.Contains(r.kept, e.Key) {
