@@ -2,6 +2,7 @@ package v3
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/wasmjob/wasmjob/host/internal/layout/snakeyaml"
@@ -120,8 +121,9 @@ func (c *Config) takeProps(v *snakeyaml.Value) error {
 
 // UpdateConfig changes raw, the text of a configuration of that class, to the values of
 // c. Only values that differ are written anew; everything else stays as it is, byte for
-// byte: order, spelling, comments. Without a difference the result is raw itself.
-// UpdateConfig refuses what DecodeConfig or EncodeConfig refuse.
+// byte: order, spelling, comments. Without a difference the result is raw itself. Where
+// that would change another value, the whole text is written anew. UpdateConfig refuses
+// what DecodeConfig or EncodeConfig refuse.
 func UpdateConfig(class string, raw []byte, c *Config) ([]byte, error) {
 	old, d, err := read(class, raw)
 	if err != nil {
@@ -152,8 +154,17 @@ func UpdateConfig(class string, raw []byte, c *Config) ([]byte, error) {
 	if !ok {
 		return whole, nil
 	}
+	if back, err := DecodeConfig(c.Class, text); err != nil || !back.writes(is) {
+		return whole, nil // a line break beside a change has become part of a text
+	}
 	if text, err = bounded(text); err != nil {
 		return nil, fmt.Errorf("update configuration of job %.200q: %w", c.JobName, err)
 	}
 	return text, nil
+}
+
+// writes reports whether the configuration is written as these entries.
+func (c *Config) writes(entries []entry) bool {
+	own, err := c.entries()
+	return err == nil && slices.EqualFunc(own, entries, func(a, b entry) bool { return string(a.lines) == string(b.lines) })
 }

@@ -207,6 +207,30 @@ func TestUpdateConfig(t *testing.T) {
 	}
 }
 
+// Line breaks behind a text may be part of it, for Java as well: those of a key that goes, and
+// the one that a key behind the last text needs.
+func TestUpdateConfigChangesNoOtherText(t *testing.T) {
+	t.Parallel()
+	for raw, change := range map[string]func(*Config){
+		"label: l\n\n \n# c\n" + minimal:                      func(c *Config) { c.Label = "a\n\n" },
+		"jobParameter: |+\n  a\n\ncron: x\n\n# c\n" + minimal: func(c *Config) { c.Cron = "" },
+		minimal + "label: |\n  a":                             func(c *Config) { c.TimeZone = "GMT" },
+	} {
+		c, err := DecodeConfig("", []byte(raw))
+		if err != nil {
+			t.Fatal(err)
+		}
+		change(c)
+		got, err := UpdateConfig("", []byte(raw), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if back, err := DecodeConfig("", got); err != nil || *back != *c {
+			t.Errorf("%q became %q: %+v, %v, want %+v", raw, got, back, err, c)
+		}
+	}
+}
+
 func FuzzConfig(f *testing.F) {
 	for _, v := range recorded.Vectors[vector3](f, "config/lite3.jsonl") {
 		f.Add(v.S+v.Want.YAML, "a", int32(3))
