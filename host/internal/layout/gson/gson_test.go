@@ -68,6 +68,38 @@ func TestObjects(t *testing.T) {
 	}
 }
 
+// The names are what Java reads from these bytes.
+func TestBytesThatAreNotUTF8(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{
+		"\xff":                     "\ufffd",
+		"\xff\xff":                 "\ufffd\ufffd",
+		"\xe4\xb8":                 "\ufffd",
+		"\xe4\xb8\xe4\xb8\xad":     "\ufffd\u4e2d",
+		"\xe4a\xb8":                "\ufffda\ufffd",
+		"\xc2":                     "\ufffd",
+		"\xc0\xaf":                 "\ufffd\ufffd",
+		"\xe0\x80\xaf":             "\ufffd\ufffd\ufffd",
+		"\xed\xa0\x80":             "\ufffd",
+		"\xed\xa0\xbd\xed\xb8\x80": "\ufffd\ufffd",
+		"\xf0\x90\x80a":            "\ufffda",
+		"\xf0\x9f\x98a":            "\ufffda",
+		"\xf0\x8f\x80":             "\ufffd\ufffd\ufffd",
+		"\xf4\x90\x80\x80":         "\ufffd\ufffd\ufffd\ufffd",
+		"\xf5\x80\x80":             "\ufffd\ufffd\ufffd",
+		"\\\xe4\xb8b":              "\ufffdb",
+		"\xb8\xb8a":                "\ufffd\ufffda",
+		"\xed\x9f":                 "\ufffd",
+		"\xef\xbf\xbd":             "\ufffd",
+		"a\xe4":                    "a\ufffd",
+	} {
+		var p pet
+		if err := Read([]byte(`{"name":"`+name+`"}`), p.object()); err != nil || p.name != want {
+			t.Errorf("%q: got %+q, %v, want %+q", name, p.name, err, want)
+		}
+	}
+}
+
 func TestObjectsThatAreNone(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{

@@ -211,9 +211,6 @@ func (r *reader) scalar() (text string, quoted bool, err error) {
 	return validText(rest[:n]), false, nil
 }
 
-// validText returns what Java reads from bytes that are not UTF-8.
-func validText(s string) string { return strings.ToValidUTF8(s, "\ufffd") }
-
 func (r *reader) quoted(quote byte) (string, error) {
 	r.pos++
 	var b strings.Builder
@@ -239,7 +236,7 @@ func (r *reader) quoted(quote byte) (string, error) {
 // escape reads what follows a backslash. A character without a special meaning stands for
 // itself.
 func (r *reader) escape() (rune, error) {
-	c, size := utf8.DecodeRuneInString(r.text[r.pos:])
+	c, size := decode(r.text[r.pos:])
 	if size == 0 {
 		return 0, r.fault("the text ends too early")
 	}
