@@ -39,7 +39,7 @@ type Entry struct {
 // Kind is what a value is.
 type Kind int
 
-// The kinds of values. A Kept value may be of any kind, and was not read.
+// The kinds of values. A Kept value may be of any kind but Scalar, and was not read.
 const (
 	Scalar Kind = iota
 	List
@@ -58,7 +58,7 @@ type Value struct {
 }
 
 // Read reads a text that is one mapping with texts as keys. It refuses anchors, aliases and
-// tags; the values of kept keys may have tags, and are not read. An empty text is no
+// tags; lists and mappings of kept keys may have tags, and are not read. An empty text is no
 // document: nil without error. An error has line and column.
 func Read(text []byte, kept ...string) (*Document, error) {
 	if len(text) > MaxBytes {
@@ -224,8 +224,8 @@ func (r *reader) entries(v *Value, n *yaml.Node, depth int) error {
 			return at(n.Content[i], "expected a key that is a text: write it in quotes")
 		}
 		e := Entry{Key: key.Text, Line: key.Line, Column: key.Column, Value: &Value{Kind: Kept, Line: n.Content[i+1].Line, Column: n.Content[i+1].Column}}
-		if depth > 0 || !slices.Contains(r.kept, e.Key) {
-			if e.Value, err = r.value(n.Content[i+1], depth+1); err != nil {
+		if value := n.Content[i+1]; depth > 0 || value.Kind == yaml.ScalarNode || !slices.Contains(r.kept, e.Key) {
+			if e.Value, err = r.value(value, depth+1); err != nil {
 				return err
 			}
 		}

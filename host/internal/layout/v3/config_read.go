@@ -77,6 +77,9 @@ func (c *Config) takeOther(d *snakeyaml.Document, i int) error {
 	e := &d.Entries[i]
 	switch e.Key {
 	case keyExtra:
+		if e.Value.Kind != snakeyaml.Kept {
+			return fmt.Errorf("line %d, column %d: expected a list", e.Value.Line, e.Value.Column)
+		}
 		c.JobExtraConfigurations = string(d.Lines(i))
 		return nil
 	case "jobListenerTypes":

@@ -145,6 +145,8 @@ func TestReadConfigRefuses(t *testing.T) {
 		minimal + "props:\n  a: null\n":                  "a: line 4, column 6: expected a text",
 		minimal + "props:\n":                             "props: line 3, column 7: expected keys with texts",
 		minimal + "label:\tx\n":                          "line 3, column 8: a tab stands before it",
+		minimal + "jobExtraConfigurations:\n":            "jobExtraConfigurations: line 3, column 24: expected a list",
+		minimal + "jobExtraConfigurations: ''\n":         "jobExtraConfigurations: line 3, column 25: expected a list",
 		minimal + "jobListenerTypes: a\n":                "jobListenerTypes: line 3, column 19: expected a list",
 		minimal + "jobListenerTypes:\n- [a]\n":           "jobListenerTypes: line 4, column 3: expected the type",
 		minimal + " failover: true\n":                    "line",
