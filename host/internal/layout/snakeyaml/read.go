@@ -68,11 +68,12 @@ func Read(text []byte, kept ...string) (*Document, error) {
 		line := 1 + bytes.Count(text[:k], []byte("\n"))
 		return nil, fmt.Errorf("line %d, column %d: it is not UTF-8", line, k-bytes.LastIndexByte(text[:k], '\n'))
 	}
-	root, err := parse(text)
+	plain, stand := withoutMarks(text)
+	root, err := parse(plain)
 	if err != nil || root == nil {
 		return nil, err
 	}
-	r := reader{kept: kept, text: text, lines: lineBegins(text)}
+	r := reader{kept: kept, text: text, lines: lineBegins(text), stand: stand}
 	v, err := r.value(root, 0)
 	switch {
 	case err != nil:
@@ -154,7 +155,8 @@ func placed(text []byte, err error) error {
 type reader struct {
 	kept  []string
 	text  []byte
-	lines []int // where lines begin
+	lines []int  // where lines begin
+	stand string // stands for U+FEFF in the parser's nodes; empty: nothing does
 	// line, column and at are the position of the node before this one; columns count
 	// characters.
 	line, column, at int
@@ -195,7 +197,11 @@ func (r *reader) value(n *yaml.Node, depth int) (*Value, error) {
 	}
 	switch n.Kind {
 	case yaml.ScalarNode:
-		v.Text, v.Plain = n.Value, n.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle) == 0
+		v.Text = n.Value
+		if r.stand != "" {
+			v.Text = strings.ReplaceAll(v.Text, r.stand, mark)
+		}
+		v.Plain = n.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle) == 0
 	case yaml.SequenceNode:
 		v.Kind = List
 		for _, c := range n.Content {

@@ -40,6 +40,22 @@ func TestBombs(t *testing.T) {
 	}
 }
 
+// U+FEFF behind the beginning is a character like any other, wherever the parser's buffer ends.
+func TestByteOrderMarks(t *testing.T) {
+	t.Parallel()
+	for n := range 600 {
+		text := "\ufeffa: " + strings.Repeat("x", n) + "\ufeff\ue000\nb: \"\\uE001\"\nb:\n  c\ufeff: d\n  e: f\n"
+		d, err := Read([]byte(text))
+		if err != nil {
+			t.Fatalf("%d: %v", n, err)
+		}
+		a, escaped, b := d.Entries[0], d.Entries[1], d.Entries[2]
+		if a.Key != "a" || a.Value.Text != strings.Repeat("x", n)+"\ufeff\ue000" || escaped.Value.Text != "\ue001" || b.Key != "b" || b.Value.Entries[0].Key != "c\ufeff" || b.Value.Entries[1].Key != "e" {
+			t.Fatalf("%d: %+v", n, d)
+		}
+	}
+}
+
 func TestNoDocument(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"", "\n", "# nothing\n", "---\n"} {
