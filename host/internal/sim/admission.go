@@ -40,7 +40,7 @@ func (m *member) decideAdmission(v *protocol.View) {
 		return
 	}
 	a.barred = verdict.Barred()
-	a.leaves = a.leaves || a.barred
+	a.leaves = a.leaves || a.barred && m.st.Self() != ""
 	m.w.tracef("%s: may run the job: %v %v", m.name(), !a.barred, verdict.Blockers)
 	o := m.options()
 	m.step(protocol.Configured{

@@ -313,7 +313,7 @@ func (m *member) write(p follow.Plan) {
 			}
 		}
 	}
-	by := origin{sent: m.w.now, now: m.now(), skew: m.skew, unstored: unstored, member: m, self: m.st.Self(), m: p.Commit, view: m.st.View(), ticked: m.ticked, marked: m.now() - m.marked, asked: m.now() - m.requested, ending: m.leaving || m.admitted.leaves}
+	by := origin{sent: m.w.now, now: m.now(), skew: m.skew, unstored: unstored, member: m, self: m.st.Self(), m: p.Commit, view: m.st.View(), ticked: m.ticked, marked: m.now() - m.marked, asked: m.now() - m.requested, ending: m.leaving || m.admitted.barred || m.admitted.leaves}
 	m.s.send(m.w.driver.fateOf(m, p.Commit), p.Ops, by, func(receipt registry.Receipt, err error) {
 		if m.life != life || m.commit == nil || m.commit.plan != p.ID {
 			return
