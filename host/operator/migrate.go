@@ -172,7 +172,7 @@ func (o *Operator) carryOut(ctx context.Context, name string, p *migration.Plan,
 		return begun, err
 	}
 	if len(p.Copy) > 0 {
-		written, err := o.inParts(ctx, unchanged, p.Copy)
+		written, err := o.inParts(ctx, unchanged, p.Fence, p.Copy)
 		if err == nil {
 			err = errReplan
 		}
@@ -181,23 +181,24 @@ func (o *Operator) carryOut(ctx context.Context, name string, p *migration.Plan,
 	if err := o.commit(ctx, d, append(slices.Clip(unchanged), p.Turn...)...); err != nil {
 		return begun, err
 	}
-	_, err = o.inParts(ctx, nil, p.Rest)
+	_, err = o.inParts(ctx, nil, p.Fence, p.Rest)
 	return true, err
 }
 
 // partBytes is about the size of a part of a migration.
 const partBytes = 128 << 10
 
-// inParts applies operations in several transactions, the first one with the fence f, and reports
-// whether any was applied. After an error, a further migration completes the rest.
-func (o *Operator) inParts(ctx context.Context, f fence, ops []registry.Op) (written bool, err error) {
+// inParts applies operations in several transactions, the first one with the fence f, and each with
+// the fence of a plan. It reports whether any was applied. After an error, a further migration completes
+// the rest.
+func (o *Operator) inParts(ctx context.Context, f, each fence, ops []registry.Op) (written bool, err error) {
 	for ; len(ops) > 0; written = true {
 		n, size := 0, 0
 		for n < len(ops) && n < removal.AtOnce && (n == 0 || size+len(ops[n].Data) < partBytes) {
 			size += len(ops[n].Path) + len(ops[n].Data)
 			n++
 		}
-		if _, err := o.session.Commit(ctx, append(slices.Clip(f), ops[:n]...)...); err != nil {
+		if _, err := o.session.Commit(ctx, slices.Concat(f, each, ops[:n])...); err != nil {
 			return written, err
 		}
 		f, ops = nil, ops[n:]

@@ -32,7 +32,7 @@ func Back(namespace, name string, t Tree) (*Plan, error) {
 	switch {
 	case mark == nil && byServer(is):
 		p := &Plan{From: is, To: is, job: job}
-		if p.sweep(root, t, copies(t.ours())...); len(p.Rest) == 0 {
+		if p.sweepCopies(root, t, t.ours()); len(p.Rest) == 0 {
 			return nil, ErrNone
 		}
 		return p, nil
@@ -59,7 +59,7 @@ func Back(namespace, name string, t Tree) (*Plan, error) {
 			}
 		}
 		p.change(root, t, now)
-		p.sweep(root, t.without(jobtree.NodeMigration), copies(mark.Ours)...)
+		p.sweepCopies(root, now, mark.Ours)
 		return p, nil
 	}
 	if len(t[jobtree.NodeWasm].Children) == 1 { // no server of ours has ever run it

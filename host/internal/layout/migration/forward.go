@@ -71,7 +71,7 @@ func forward(namespace, name, to string, t Tree) (*Plan, Tree, error) {
 		return nil, nil, err
 	}
 	m.want.put(jobtree.NodeMigration, spelling.EncodeMigration(kept))
-	p := &Plan{From: m.from, To: to, Notes: m.notes, job: m.job}
+	p := &Plan{From: m.from, To: to, Notes: m.notes, job: m.job, Fence: []registry.Op{{Kind: registry.Absent, Path: at(m.root, jobtree.NodeMigration)}}}
 	p.change(m.root, m.tree, m.want)
 	return p, m.want, nil
 }
@@ -138,6 +138,7 @@ func (m *moving) settle(mark *spelling.Migration) *Plan {
 	case !m.tree.joined():
 		p.Done = "it is of layout " + m.to + " now, and nothing has run since; --back takes that back"
 	default:
+		p.Fence = []registry.Op{{Kind: registry.Check, Path: at(m.root, jobtree.NodeMigration), Version: m.tree[jobtree.NodeMigration].Stat.Version}}
 		p.sweep(m.root, m.tree, append(slices.Clone(left), jobtree.NodeMigration)...)
 	}
 	return p

@@ -22,6 +22,10 @@ type Plan struct {
 	// Rest deletes nodes that no member reads after Turn. It may be written in parts, in
 	// order.
 	Rest []registry.Op
+	// Fence goes with each part of Copy and Rest. It refuses the part if another migration has
+	// changed the layout since the plan. With Rest of a way back it also refuses the Turn of a
+	// migration that was planned with the nodes that the part deletes.
+	Fence []registry.Op
 	// Notes name what the layout cannot hold, each with the path or the key.
 	Notes []string
 	// Done is why there is nothing to write.
@@ -31,7 +35,12 @@ type Plan struct {
 }
 
 // Ops returns all operations in order.
-func (p *Plan) Ops() []registry.Op { return slices.Concat(p.Copy, p.Turn, p.Rest) }
+func (p *Plan) Ops() []registry.Op {
+	if len(p.Rest) == 0 {
+		return slices.Concat(p.Copy, p.Turn)
+	}
+	return slices.Concat(p.Turn, p.Fence, p.Rest)
+}
 
 // Write is one node that changes.
 type Write struct {
@@ -40,12 +49,12 @@ type Write struct {
 	Data []byte
 }
 
-// Writes returns all changes in order. A node that is deleted and created again is one
-// change.
+// Writes returns all changes in order, without Fence, which changes no value. A node that is
+// deleted and created again is one change.
 func (p *Plan) Writes() []Write {
 	var all []Write
 	deleted := map[string]int{} // by path: the index in all
-	for _, op := range p.Ops() {
+	for _, op := range slices.Concat(p.Copy, p.Turn, p.Rest) {
 		switch op.Kind {
 		case registry.Delete:
 			deleted[op.Path] = len(all)
@@ -112,6 +121,19 @@ func (p *Plan) change(root string, t, want Tree) {
 			add(path, registry.Op{Kind: registry.Set, Data: want[path].Data, Version: n.Stat.Version})
 		}
 	}
+}
+
+// sweepCopies plans to delete what a migration from layout 1 or 2.0 has copied, once the job has
+// that layout, in which its own node is empty.
+func (p *Plan) sweepCopies(root string, t Tree, ours bool) {
+	p.Fence = []registry.Op{
+		{Kind: registry.Absent, Path: at(root, jobtree.NodeMigration)},
+		{Kind: registry.Set, Path: root, Data: t[""].Data, Version: registry.AnyVersion}, // each Turn checks the version
+	}
+	if !ours {
+		p.Fence = append(p.Fence, registry.Op{Kind: registry.Absent, Path: at(root, jobtree.NodeMembers)})
+	}
+	p.sweep(root, t, copies(ours)...)
 }
 
 // sweep plans to delete these nodes and those below them, in the order of nodes.
