@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/job"
@@ -164,6 +165,27 @@ func TestTheMarkOfARemovalIsSeenWhereThereIsNoJob(t *testing.T) {
 		d.Apply(l.Root(), registry.Node{Exists: true, Children: []string{"wasm"}})
 		if d.Apply(mark, registry.Node{}); d.View().Rest {
 			t.Errorf("layout %s: without a mark", name)
+		}
+	}
+}
+
+// The largest interval of ElasticJob, some 4,000 years, is the longest one that a server of ours has. Nothing
+// overflows.
+func TestTheLongestInterval(t *testing.T) {
+	t.Parallel()
+	for of, config := range map[string]string{
+		job.Layout20: `{"jobName":"j","jobClass":"a","jobType":"SIMPLE","cron":"0 * * * * ?","shardingTotalCount":1,"reconcileIntervalMinutes":2147483647}`,
+		job.Layout21: `{"jobName":"j","jobClass":"a","jobType":"SIMPLE","cron":"0 * * * * ?","shardingTotalCount":1,"reconcileIntervalMinutes":2147483647}`,
+		job.Layout3:  "jobName: j\nshardingTotalCount: 1\nreconcileIntervalMinutes: 2147483647\n",
+	} {
+		l := New(of, "ns", "j")
+		d, err := l.ReadDefinition(Kept{Config: registry.Node{Exists: true, Data: []byte(config)}}, registry.Node{Exists: true, Data: []byte(`{"v":1}`)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := d.Config.Apply(job.Config{Name: "j", Layout: of})
+		if is := c.ReconcileEvery; is < 0 || of != job.Layout20 && is < 200*365*24*time.Hour {
+			t.Errorf("layout %s: %v", of, is)
 		}
 	}
 }

@@ -1,7 +1,9 @@
 package spelling
 
 import (
+	"math"
 	"strconv"
+	"time"
 
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 )
@@ -31,4 +33,10 @@ func ItemNumber(s string) (int, bool) {
 		return 0, false
 	}
 	return i, true
+}
+
+// Minutes returns a number of minutes, none if it is negative. Java's largest one would be more than
+// a Duration has.
+func Minutes(n int32) time.Duration {
+	return time.Duration(max(0, min(int64(n), math.MaxInt64/int64(time.Minute)))) * time.Minute
 }

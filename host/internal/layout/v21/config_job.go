@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
@@ -108,7 +109,7 @@ func (c Config) Apply(j job.Config) job.Config {
 	if !sameStrategy(classes(j.Strategy), c.JobShardingStrategyClass) {
 		j.Strategy = c.JobShardingStrategyClass
 	}
-	j.ReconcileEvery = time.Duration(max(c.ReconcileIntervalMinutes, 0)) * time.Minute
+	j.ReconcileEvery = spelling.Minutes(c.ReconcileIntervalMinutes)
 	j.Disabled = c.Disabled
 	j.Overwrite = c.Overwrite
 	return j

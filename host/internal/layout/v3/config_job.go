@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/wasmjob/wasmjob/host/internal/layout/spelling"
 	"github.com/wasmjob/wasmjob/host/internal/schedule"
 	"github.com/wasmjob/wasmjob/host/job"
 )
@@ -126,7 +127,7 @@ func (c Config) Apply(j job.Config) job.Config {
 	case "IGNORE":
 		j.ErrorHandler = job.IgnoreErrors
 	}
-	j.ReconcileEvery = time.Duration(max(c.ReconcileIntervalMinutes, 0)) * time.Minute
+	j.ReconcileEvery = spelling.Minutes(c.ReconcileIntervalMinutes)
 	j.Disabled = c.Disabled
 	j.Overwrite = c.Overwrite
 	return j
