@@ -38,6 +38,7 @@ func (r *reader) members(o *Object, unknown func() error) error {
 		o.empty = false
 		m := o.find(key)
 		if m == nil {
+			o.Unknown = append(o.Unknown, key)
 			if err := unknown(); err != nil {
 				return fmt.Errorf("key %.100q: %w", key, err)
 			}

@@ -25,8 +25,9 @@ type Word interface {
 // Object is a list of keys in the order in which ElasticJob writes them.
 type Object struct {
 	Members []Member
-	Begin   func() // called before an object within another is read
-	end     int    // where another member goes in the text that was read
+	Begin   func()   // called before an object within another is read
+	Unknown []string // names of members that were read and are not in Members
+	end     int      // where another member goes in the text that was read
 	empty   bool
 }
 

@@ -1,10 +1,8 @@
 package migration
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -23,7 +21,10 @@ func (m *moving) config() error {
 		return fmt.Errorf("%s: expected the configuration of layout %s: %w", jobtree.NodeConfig, m.from, err)
 	}
 	if m.to == job.Layout3 {
-		later := m.later(c, text)
+		later, err := m.later(c, text)
+		if err != nil {
+			return err
+		}
 		if text, err = v3.EncodeConfig(later); err != nil {
 			return err
 		}
@@ -112,8 +113,9 @@ func (m *moving) noteKeys(old *v1.Config) {
 	}
 }
 
-// later converts a configuration of layout 2.1 to layout 3.
-func (m *moving) later(c v21.Config, text []byte) v3.Config {
+// later converts a configuration of layout 2.1 to layout 3. It refuses a class whose name is
+// that of a type of job there.
+func (m *moving) later(c v21.Config, text []byte) (v3.Config, error) {
 	plain := v21.Default().JobProperties
 	for _, class := range []struct{ key, is, plain string }{
 		{"job_exception_handler", c.JobProperties.JobExceptionHandler, plain.JobExceptionHandler},
@@ -132,20 +134,11 @@ func (m *moving) later(c v21.Config, text []byte) v3.Config {
 	if s := later.JobShardingStrategyType; strings.Contains(s, ".") {
 		m.note("jobShardingStrategyClass: layout 3 names types; members of ElasticJob need a strategy of the type %s", s)
 	}
-	var there map[string]json.RawMessage
-	if json.Unmarshal(text, &there) == nil {
-		for _, key := range slices.Sorted(maps.Keys(there)) {
-			if !slices.Contains(keys, key) {
-				m.note("%s: no release of ElasticJob knows the key, and layout 3 refuses such; it is left out", key)
-			}
-		}
+	for _, key := range v21.Unknown(text) {
+		m.note("%s: no release of ElasticJob knows the key, and layout 3 refuses such; it is left out", key)
 	}
-	return later
-}
-
-// keys are the keys of layout 2.1.
-var keys = []string{
-	"jobName", "jobClass", "jobType", "cron", "shardingTotalCount", "shardingItemParameters", "jobParameter", "failover", "misfire", "description",
-	"jobProperties", "streamingProcess", "scriptCommandLine", "monitorExecution", "maxTimeDiffSeconds", "monitorPort", "jobShardingStrategyClass",
-	"reconcileIntervalMinutes", "disabled", "overwrite",
+	if is, was := later.Facts(), c.Facts(); is.HTTP || is.Kind != was.Kind {
+		return later, fmt.Errorf("jobClass: layout 3 takes %.100q for a type of job; give the class another name", c.JobClass)
+	}
+	return later, nil
 }

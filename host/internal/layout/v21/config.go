@@ -209,6 +209,15 @@ func (f Form) Decode(data []byte) (*Config, error) {
 	return c, nil
 }
 
+// Unknown returns the keys of a configuration that ElasticJob does not know, in order.
+func Unknown(data []byte) []string {
+	_, o, err := Form{}.read(data)
+	if err != nil || o == nil {
+		return nil
+	}
+	return slices.Compact(slices.Sorted(slices.Values(o.Unknown)))
+}
+
 // read reads all keys, also those that a job of this type does not use, and where they are
 // in the text.
 func (f Form) read(data []byte) (*Config, *gson.Object, error) {
