@@ -29,6 +29,7 @@ type Decoder struct {
 	addressed addressed // nil: members have ids
 	begins    begins
 	pending   pending
+	servers   map[string]*protocol.Server // by address: those that have changed since the newest view; nil for one that is gone
 	faults    faults
 	records   spelling.Records
 	marked    []int64 // by item: the revision that created its newest running mark
@@ -66,6 +67,7 @@ func (d *Decoder) View() *protocol.View {
 	d.resolveConfig()
 	v := d.v
 	v.Pending = d.pending.applied(v.Pending)
+	v.Servers, d.servers = merged(v.Servers, d.servers, func(s *protocol.Server) string { return s.IP }), nil
 	v.Rev++
 	v.Parents, v.Rest = parentsOf(v), d.undefined && d.removal
 	v.ElectionLatch = spelling.Whose(v.ElectionLatch, v.Members)
@@ -257,8 +259,12 @@ func (d *Decoder) server(rel, ip string, n registry.Node) {
 	other := ByAddressIn(n)
 	d.faults.set(rel, d.j.otherLayout(other))
 	d.faults.stray(rel, s.Occupied && !other, "there is something below it that does not belong there; it is left alone")
-	d.v.Servers = put(d.v.Servers, n.Exists, s,
-		func(a, b protocol.Server) int { return cmp.Compare(a.IP, b.IP) })
+	if d.servers == nil {
+		d.servers = map[string]*protocol.Server{}
+	}
+	if d.servers[s.IP] = nil; n.Exists {
+		d.servers[s.IP] = &s
+	}
 }
 
 // shards decodes the list of items.

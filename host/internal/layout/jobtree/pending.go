@@ -28,26 +28,11 @@ func (c *pending) set(i int, n registry.Node) error {
 	return err
 }
 
-// applied returns the list with the changes, and clears these. It does not change a
-// published list.
+// applied returns the list with the changes, and clears these.
 func (c *pending) applied(to []protocol.Pending) []protocol.Pending {
-	if len(*c) == 0 {
-		return to
-	}
-	all := make([]protocol.Pending, 0, len(to)+len(*c))
-	for k := range to {
-		if _, changed := (*c)[to[k].Item]; !changed {
-			all = append(all, to[k])
-		}
-	}
-	for _, p := range *c {
-		if p != nil {
-			all = append(all, *p)
-		}
-	}
-	slices.SortFunc(all, func(a, b protocol.Pending) int { return a.Item - b.Item })
+	all := merged(to, *c, func(p *protocol.Pending) int { return p.Item })
 	*c = nil
-	return append([]protocol.Pending(nil), all...) // no spare capacity, since an idle job keeps the list
+	return all
 }
 
 // pendingIn returns the pending run of an item from a list, or nil.

@@ -1,0 +1,27 @@
+package jobtree
+
+import (
+	"cmp"
+	"slices"
+)
+
+// merged returns a list that is sorted by key with changes, by key; nil for what is gone. It does
+// not change a published list. Unlike put for each change, it copies the list once.
+func merged[K cmp.Ordered, T any](to []T, changed map[K]*T, key func(*T) K) []T {
+	if len(changed) == 0 {
+		return to
+	}
+	all := make([]T, 0, len(to)+len(changed))
+	for k := range to {
+		if _, is := changed[key(&to[k])]; !is {
+			all = append(all, to[k])
+		}
+	}
+	for _, x := range changed {
+		if x != nil {
+			all = append(all, *x)
+		}
+	}
+	slices.SortFunc(all, func(a, b T) int { return cmp.Compare(key(&a), key(&b)) })
+	return append([]T(nil), all...) // no spare capacity, since an idle job keeps the list
+}
