@@ -92,28 +92,41 @@ func (o *Operator) unchanged(ctx context.Context, name string, sent bool) (fence
 	return f, err
 }
 
-// planMove syncs, reads the job, and plans what is left to do.
+// moveReads is how often a job is read that cannot be migrated as it was read.
+const moveReads = 3
+
+// planMove syncs, reads the job, and plans what is left to do. Others may change the job while its nodes
+// are read, which would look like half of each of two layouts. So a job that cannot be migrated is read
+// again, until it was read twice without a difference.
 func (o *Operator) planMove(ctx context.Context, name string, want Move) (*migration.Plan, error) {
-	if err := o.session.Sync(ctx); err != nil {
-		return nil, readError(err, "migrate job %s", name)
+	var before migration.Tree
+	for try := 1; ; try++ {
+		if err := o.session.Sync(ctx); err != nil {
+			return nil, readError(err, "migrate job %s", name)
+		}
+		t, err := o.wholeTree(ctx, layout.NewJob(o.namespace, name).Root())
+		if err != nil {
+			return nil, readError(err, "look at job %s", name)
+		}
+		if !t[""].Exists {
+			return nil, o.noJob(ctx, name)
+		}
+		var p *migration.Plan
+		if want.Back {
+			p, err = migration.Back(o.namespace, name, t)
+		} else {
+			p, err = migration.Forward(o.namespace, name, want.To, t)
+		}
+		switch {
+		case err == nil:
+			return p, nil
+		case t.Same(before):
+			return nil, failf(host.Refused, err, "migrate job %s", name)
+		case try == moveReads:
+			return nil, failf(host.Refused, err, "migrate job %s, which others are changing", name)
+		}
+		before = t
 	}
-	t, err := o.wholeTree(ctx, layout.NewJob(o.namespace, name).Root())
-	if err != nil {
-		return nil, readError(err, "look at job %s", name)
-	}
-	if !t[""].Exists {
-		return nil, o.noJob(ctx, name)
-	}
-	var p *migration.Plan
-	if want.Back {
-		p, err = migration.Back(o.namespace, name, t)
-	} else {
-		p, err = migration.Forward(o.namespace, name, want.To, t)
-	}
-	if err != nil {
-		return nil, failf(host.Refused, err, "migrate job %s", name)
-	}
-	return p, nil
 }
 
 // wholeTree reads all nodes of a job, level by level.

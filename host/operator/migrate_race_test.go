@@ -1,9 +1,13 @@
 package operator
 
 import (
+	"context"
 	"errors"
+	"path"
 	"slices"
 	"strconv"
+	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -35,7 +39,7 @@ func hasState(t *testing.T, o *Operator) {
 	all, lost := dataOf(t, o), 0
 	l := layout.New(job.Layout3, "jobs", "job")
 	for i := range manyItems {
-		if _, path := l.StateOf(i); all[path[len(l.Root())+1:]] == "" {
+		if _, state := l.StateOf(i); all[strings.TrimPrefix(state, l.Root()+"/")] == "" {
 			lost++
 		}
 	}
@@ -51,9 +55,9 @@ func turns(ops []registry.Op) bool {
 
 // deletes reports whether a transaction deletes what a migration has copied.
 func deletes(ops []registry.Op) bool {
-	return slices.ContainsFunc(ops, func(op registry.Op) bool {
-		return op.Path[:min(len(op.Path), 19)] == "/jobs/job/wasm/item" && op.Kind == registry.Delete
-	})
+	above, _ := layout.New(job.Layout3, "jobs", "job").StateOf(0)
+	items := path.Dir(above[len(above)-1])
+	return slices.ContainsFunc(ops, func(op registry.Op) bool { return strings.HasPrefix(op.Path, items) && op.Kind == registry.Delete })
 }
 
 // While one operator migrates a job in parts, another deletes some of what it has copied: the layout changes only
@@ -86,6 +90,46 @@ func TestMigrationMeetsWayBack(t *testing.T) {
 	hasState(t, writer)
 	if err := errors.Join(o.Close(), writer.Close(), reg.Close()); err != nil {
 		t.Error(err)
+	}
+}
+
+// between is a session that calls once before it reads a node.
+type between struct {
+	registry.Session
+
+	path string
+	once sync.Once
+	call func()
+}
+
+// Read implements registry.Session.
+func (s *between) Read(ctx context.Context, at string) (registry.Node, error) {
+	if at == s.path {
+		s.once.Do(s.call)
+	}
+	return s.Session.Read(ctx, at)
+}
+
+// A job that another operator migrates while it is read does not seem to be half of each of two layouts.
+func TestMigrationReadsHalfOfAnother(t *testing.T) {
+	t.Parallel()
+	for _, step := range []Move{{To: "2.1"}, {Back: true}} {
+		plain := embedded.Memory()
+		writer, o := operate(t, plain), operate(t, plain)
+		putTree(t, writer, "/jobs/job", left1(t))
+		server := layout.New(job.Layout1, "jobs", "job").At("servers") + "/10.0.0.1"
+		o.session = &between{Session: o.session, path: server, call: func() {
+			if _, err := writer.Migrate(t.Context(), "job", Move{To: "3"}); err != nil {
+				t.Error(err)
+			}
+		}}
+		_, err := o.Migrate(t.Context(), "job", step)
+		if step.Back && err != nil || !step.Back && (err == nil || !strings.Contains(err.Error(), "it is of layout 3, and a job is moved to a later layout only")) {
+			t.Errorf("%+v: %v", step, err)
+		}
+		if err := errors.Join(o.Close(), writer.Close(), plain.Close()); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

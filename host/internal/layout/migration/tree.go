@@ -47,6 +47,13 @@ func (t Tree) linked() Tree {
 	return all
 }
 
+// Same reports whether two trees have the same nodes, which nobody has written in between.
+func (t Tree) Same(other Tree) bool {
+	return maps.EqualFunc(t, other, func(a, b registry.Node) bool {
+		return a.Stat.Created == b.Stat.Created && a.Stat.Modified == b.Stat.Modified
+	})
+}
+
 // without returns a copy of the tree without these nodes and those below them.
 func (t Tree) without(nodes ...string) Tree {
 	rest := maps.Clone(t)
