@@ -147,3 +147,26 @@ func putLarge(t *testing.T, o *Operator) {
 		put(t, o, registry.Create, fmt.Sprintf("%s/a%d", l.Root(), i), "")
 	}
 }
+
+// What a cut removal has left of a job of layout 1 or 2.0 is deleted by the next one, whichever nodes are left.
+func TestRestOfOlderLayouts(t *testing.T) {
+	t.Parallel()
+	for _, of := range []string{job.Layout1, job.Layout20} {
+		o := operate(t, memory(t))
+		l := layout.New(of, "jobs", "job")
+		above, mark := l.Removal()
+		put(t, o, registry.Create, "/jobs", "")
+		for _, path := range []string{l.Root(), l.At("servers"), l.At("execution"), above, mark, above + "/assignment"} {
+			put(t, o, registry.Create, path, "")
+		}
+		if err := o.Remove(t.Context(), "job", false); err != nil {
+			t.Errorf("layout %s: %v", of, err)
+		}
+		if n, err := o.Node(t.Context(), l.Root()); err != nil || n.Exists {
+			t.Errorf("layout %s: it is still there, %v", of, err)
+		}
+		if err := o.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -163,7 +163,7 @@ func (d *Decoder) resolveAddresses() {
 	v := d.v
 	v.Servers, v.Instances, v.Ghosts, v.Unanswered = nil, nil, nil, nil
 	var cut error
-	if has(v, NodeAssignment) && !has(v, NodeMembers) {
+	if has(v, NodeAssignment) && !has(v, NodeMembers) && !(d.undefined && d.removal) { // a rest may be without either
 		cut = errors.New("a migration of the job was cut off: end it by job migrate, or take it back with --back")
 	}
 	d.faults.set(NodeWasm, cut)
