@@ -171,3 +171,47 @@ func TestWayBackMeetsMigration(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A migration in parts copies nothing more into a job that is removed meanwhile, and a cut removal is finished later.
+func TestMigrationMeetsRemoval(t *testing.T) {
+	t.Parallel()
+	plain := embedded.MemoryWith(embedded.Options{MaxCommit: mostBytes})
+	writer, commits := operate(t, plain), 0
+	putMany(t, writer)
+	l := layout.New(job.Layout1, "jobs", "job")
+	for i := range 2 * manyItems { // or it would be removed in one transaction
+		put(t, writer, registry.Create, l.At("leader")+"/"+strconv.Itoa(i), "")
+	}
+	_, mark := l.Removal()
+	remover := operate(t, registrytest.NewFaulty(plain, func(_ int, ops []registry.Op) registrytest.Outcome {
+		if slices.ContainsFunc(ops, func(op registry.Op) bool { return op.Path == mark && op.Kind == registry.Create }) {
+			return registrytest.EndAfter
+		}
+		return registrytest.Pass
+	}))
+	var rest map[string]string
+	reg := registrytest.NewFaulty(plain, func(_ int, ops []registry.Op) registrytest.Outcome {
+		if isPart(ops) && len(ops) < manyItems {
+			if commits++; commits == 2 {
+				if err := remover.Remove(t.Context(), "job", true); !errors.Is(err, registry.ErrEnded) {
+					t.Error(err)
+				}
+				rest = dataOf(t, writer)
+			}
+		}
+		return registrytest.Pass
+	})
+	o := operate(t, reg)
+	if _, err := o.Migrate(t.Context(), "job", Move{To: "3"}); err == nil || !strings.Contains(err.Error(), "only the rest of an unfinished removal is there") {
+		t.Error(err)
+	}
+	if d := cmp.Diff(rest, dataOf(t, writer)); d != "" || len(rest) == 0 {
+		t.Errorf("of %d nodes: %s", len(rest), d)
+	}
+	if err := writer.Remove(t.Context(), "job", false); err != nil || len(dataOf(t, writer)) > 1 {
+		t.Error(err)
+	}
+	if err := errors.Join(o.Close(), writer.Close(), reg.Close()); err != nil {
+		t.Error(err)
+	}
+}

@@ -71,7 +71,10 @@ func forward(namespace, name, to string, t Tree) (*Plan, Tree, error) {
 		return nil, nil, err
 	}
 	m.want.put(jobtree.NodeMigration, spelling.EncodeMigration(kept))
-	p := &Plan{From: m.from, To: to, Notes: m.notes, job: m.job, Fence: []registry.Op{{Kind: registry.Absent, Path: at(m.root, jobtree.NodeMigration)}}}
+	p := &Plan{From: m.from, To: to, Notes: m.notes, job: m.job, Fence: []registry.Op{
+		{Kind: registry.Absent, Path: at(m.root, jobtree.NodeMigration)},
+		{Kind: registry.Check, Path: at(m.root, jobtree.NodeConfig), Version: m.tree[jobtree.NodeConfig].Stat.Version}, // it is gone once the job is removed
+	}}
 	p.change(m.root, m.tree, m.want)
 	return p, m.want, nil
 }

@@ -50,6 +50,7 @@ func TestRefused(t *testing.T) {
 		"2.1 and triggers of 3":      {in21, map[string]string{"trigger": ""}, half + ": by its nodes it is of layout 2.1, and there is trigger"},
 		"3 and JSON":                 {in21, map[string]string{"": "a.B"}, half + ": by its nodes it is of layout 3, and config has JSON"},
 		"no configuration":           {in21, map[string]string{"config": ""}, "its nodes show no layout"},
+		"the rest of a removal":      {in20, map[string]string{"config": "-", "wasm": "", "wasm/removal": ""}, "only the rest of an unfinished removal is there; job remove finishes it"},
 		"a key without a number":     {in1, map[string]string{"config/shardingTotalCount": "x"}, "config: expected the configuration of layout 1: config/shardingTotalCount"},
 		"JSON that is cut":           {in20, map[string]string{"config": "{"}, "config: expected the configuration of layout 2.0"},
 		"2.1 that is cut":            {in21, map[string]string{"config": "{"}, "config: expected the configuration of layout 2.1"},

@@ -81,6 +81,9 @@ func copies(ours bool) []string {
 // layout returns the layout of the tree. It refuses a tree that also has nodes of another
 // layout.
 func (t Tree) layout(m *spelling.Migration) (string, error) {
+	if t[jobtree.NodeRemoval].Exists && !t[jobtree.NodeConfig].Exists {
+		return "", errors.New("only the rest of an unfinished removal is there; job remove finishes it")
+	}
 	var servers []registry.Node
 	for _, ip := range t[jobtree.NodeServers].Children {
 		servers = append(servers, t[jobtree.NodeServers+"/"+ip])
