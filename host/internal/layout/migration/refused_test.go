@@ -42,6 +42,7 @@ func TestRefused(t *testing.T) {
 		"keys and a class":           {in1, map[string]string{"": "a.B"}, half + ": by its nodes it is of layout 1, and the job's own node names a class"},
 		"layout 1 and owners":        {in1, map[string]string{"sharding": "", "sharding/0": "", "sharding/0/instance": "x"}, half + ": by config and servers it is of layout 1, and sharding/0/instance"},
 		"an assignment of ours":      {in1, map[string]string{"wasm": "", "wasm/members": "", "wasm/assignment": "x"}, "what servers of ours have left cannot be read: /job/wasm/assignment"},
+		"runs without members":       {recording{"ours/flow", "1"}, map[string]string{"wasm/members": "-"}, "wasm/module is of servers of ours, and wasm/members is gone"},
 		"a state of ours":            {recording{"ours/flow", "1"}, map[string]string{"wasm/items/1/state": "x"}, "offset/1: read the state"},
 		"2.0 and a server of 2.1":    {in20, map[string]string{"servers/10.0.0.7": "DISABLED"}, half + ": by config and servers it is of layout 2.0, and servers/10.0.0.7"},
 		"2.0 and instances":          {in20, map[string]string{"instances": ""}, half + ": by config and servers it is of layout 2.0, and instances"},

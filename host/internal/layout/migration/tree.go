@@ -100,7 +100,25 @@ func (t Tree) layout(m *spelling.Migration) (string, error) {
 		return "", fmt.Errorf("it is half of one layout and half of another: by config and servers it is of layout %s, and %s is of layout %s. "+
 			"Find out which members are the job's, and delete the nodes of the others", of, path, is)
 	}
+	if err := t.members(of); err != nil {
+		return "", err
+	}
 	return of, t.whole(of)
+}
+
+// members refuses a tree of layout 1 or 2.0 with nodes that only servers of ours write, but without
+// that of their members. It would count as an interrupted migration, of which such nodes are deleted.
+func (t Tree) members(of string) error {
+	if !byServer(of) || t.ours() {
+		return nil
+	}
+	for _, path := range t.paths() {
+		if path != jobtree.NodeWasm && within(path, jobtree.NodeWasm) && !within(path, jobtree.NodeAssignment, jobtree.NodeItems, jobtree.NodePaused, jobtree.NodeMigration) {
+			return fmt.Errorf("%s is of servers of ours, and %s is gone, without which it would be deleted: create that again if they have run the job, or delete %s",
+				path, jobtree.NodeMembers, path)
+		}
+	}
+	return nil
 }
 
 // byServer reports whether a layout, or the name of a family, keeps its members below
