@@ -306,6 +306,9 @@ func TestOthersKeepItFromTurning(t *testing.T) {
 			comings["the same"] = []string{"servers/10.0.0.1"}
 			comings["an instance"] = []string{"instances/10.0.0.1@-@1"}
 		}
+		if r.from == "1" {
+			comings["a new key"] = []string{"config/key"}
+		}
 		comings["a console"], comings["a console of layout 3"] = []string{"config"}, []string{""}
 		for name, written := range comings {
 			s := newStage(t, nodes)

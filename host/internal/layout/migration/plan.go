@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/wasmjob/wasmjob/host/internal/layout/jobtree"
+	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
@@ -83,14 +84,16 @@ func (p *Plan) Masked(w Write) string {
 }
 
 // anew are nodes that Turn deletes, with all below them, and creates again. If a member has
-// come meanwhile, that is refused, because the member registered below one of them.
-var anew = []string{jobtree.NodeServers, jobtree.NodeInstances}
+// come meanwhile, that is refused, because the member registered below one of them. In layout 1
+// config is such a node as well, because somebody may have created a key.
+func (p *Plan) anew(path string) bool {
+	return within(path, jobtree.NodeServers, jobtree.NodeInstances) || p.From == job.Layout1 && path == jobtree.NodeConfig
+}
 
 // change plans the writes from t to want. Those of nodes that nobody reads before the job has
 // the new layout go to Copy, which is sent first and may take several transactions. All others go to
 // Turn, the one transaction that changes the layout.
 func (p *Plan) change(root string, t, want Tree) {
-	again := func(path string) bool { return within(path, anew...) }
 	add := func(path string, op registry.Op) {
 		op.Path = at(root, path)
 		if byServer(p.From) && path != jobtree.NodeMigration && within(path, copies(t.ours())...) {
@@ -108,14 +111,14 @@ func (p *Plan) change(root string, t, want Tree) {
 		p.Turn = append(p.Turn, registry.Op{Kind: registry.Absent, Path: at(root, jobtree.NodeMembers)})
 	}
 	for _, path := range slices.Backward(t.paths()) {
-		if _, stays := want[path]; !stays || again(path) {
+		if _, stays := want[path]; !stays || p.anew(path) {
 			add(path, registry.Op{Kind: registry.Delete, Version: t[path].Stat.Version})
 		}
 	}
 	for _, path := range want.paths() {
 		n, there := t[path]
 		switch {
-		case !there || again(path):
+		case !there || p.anew(path):
 			add(path, registry.Op{Kind: registry.Create, Data: want[path].Data})
 		case !bytes.Equal(n.Data, want[path].Data):
 			add(path, registry.Op{Kind: registry.Set, Data: want[path].Data, Version: n.Stat.Version})
