@@ -87,7 +87,7 @@ func TestCheckups(t *testing.T) {
 		},
 		{
 			name: "layout 3", config: "cron: 0 * * * * ?\njobName: orders\nmisfire: true\nmonitorExecution: true\nreconcileIntervalMinutes: 10\nshardingTotalCount: 2\n", jobs: fits,
-			breaks: []string{`a job of layout 3, in this server's file one of layout 2.1: write layout = "3"`},
+			breaks: []string{`a job of layout 3, in this server's file one of layout 2.1: write layout = "3"`, "the registry names no class for it"},
 		},
 		{
 			name: "a key of layout 1", jobs: fits, nodes: []extra{{javatest.Node("config", "cron"), "0 * * * * ?"}},

@@ -160,6 +160,7 @@ const (
 	StaticSharding   Code = "static_sharding"
 	StrategyNoType   Code = "strategy_no_type"
 	ClassNotNamed    Code = "class_not_named"
+	ClassMissing     Code = "class_missing"
 	ClassDiffers     Code = "class_differs"
 	ClassStays       Code = "class_stays"
 	ServersAway      Code = "servers_away"

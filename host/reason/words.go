@@ -153,6 +153,7 @@ var table = map[Code]entry{
 	RestStays:        {"the job was removed, but nodes of it are left and cannot be deleted, so the job is not created again: {error}", []string{"error"}},
 	RestHasMember:    {"the job was removed, but has members, and is created again when they have left, such as {instance}", []string{"instance"}},
 	ClassDiffers:     {"its class in the registry is {class}, in this server's file {file}: write class = {class} if the module does the same work", []string{"class", "file"}},
+	ClassMissing:     {words: "the registry names no class for it, and members of ElasticJob run it with a class of theirs: write that class as the value of the job's node"},
 	ClassStays:       {words: "until its class is written, the job goes on here as long as no member of ElasticJob joins it"},
 	ServersAway:      {"no member of the job is at {servers} now: if a member of ElasticJob was there and comes back, servers of ours leave the job", []string{"servers"}},
 	ZoneMissing:      {words: "it has no timezone, and members of ElasticJob fire in the zone of their JVM: set timezone to that zone"},

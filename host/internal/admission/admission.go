@@ -147,13 +147,15 @@ func (v *Verdict) decideClass(f *Facts) {
 }
 
 // otherClass returns a reason if the server would run something other than the registry
-// says. It returns none if both agree or no member of ElasticJob can run the job. A job
-// without a class is only ours until such a member is there: one of 3.x that was killed
-// while it made the job leaves it so, and others run it with whatever class they have.
+// says. It returns none if both agree or no member of ElasticJob can run the job.
 func (f *Facts) otherClass() reason.Reason {
 	d, script := f.Definition, f.Job.Kind == job.Script
 	switch {
-	case d.OnlyOurs && !(f.Foreign && d.Class == ""), d.Script && script, !d.Script && !script && d.Class == f.Job.Class:
+	case f.Foreign && d.OnlyOurs && d.Class == "":
+		// A member of 3.x that was killed while it made the job leaves it so. Others
+		// run it with whatever class they have.
+		return reason.Of(reason.ClassMissing)
+	case d.OnlyOurs, d.Script && script, !d.Script && !script && d.Class == f.Job.Class:
 		return reason.Reason{}
 	case d.Script || script:
 		return reason.Of(reason.TypeDiffers, d.Type, string(f.Job.Kind))

@@ -66,7 +66,7 @@ func TestDecide(t *testing.T) {
 		{name: "another class: who writes its own beside members of ElasticJob", facts: set{renamed, overwrite, foreign}, blockers: differs},
 		{name: "another class, which no member of ElasticJob can run", facts: set{renamed, foreign, func(f *Facts) { f.Definition.OnlyOurs = true }}},
 		{name: "no class in the registry", facts: set{nameless}},
-		{name: "no class in the registry, beside members of ElasticJob", facts: set{nameless, member, foreign}, blockers: differs},
+		{name: "no class in the registry, beside members of ElasticJob", facts: set{nameless, member, foreign}, blockers: list{reason.ClassMissing}},
 		{name: "another layout", facts: set{func(f *Facts) { f.FileLayout, f.Definition.Layout = "2.1", "3" }}, blockers: list{reason.LayoutDiffers}},
 		{name: "members known by addresses", facts: set{func(f *Facts) { f.Definition.ByAddress = true }}},
 		{name: "members known by addresses, beside members of ElasticJob", facts: set{foreign, func(f *Facts) { f.Definition.ByAddress = true }}, blockers: list{reason.ForeignByAddress}},
