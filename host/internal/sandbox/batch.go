@@ -48,7 +48,12 @@ func (b *batch) release(r *run) {
 }
 
 func (b *batch) add(r *run, element []byte) int32 {
-	if len(b.ends) >= maxElements || int64(len(element)) > b.limit-int64(len(b.data)) || !b.makeRoom(r, len(element)) {
+	switch {
+	case len(b.ends) >= maxElements:
+		return r.exceeds("a batch has at most %d elements", maxElements)
+	case int64(len(element)) > b.limit-int64(len(b.data)):
+		return r.exceeds("limits.batch is %d bytes", b.limit)
+	case !b.makeRoom(r, len(element)):
 		return abi.ErrLimit
 	}
 	b.data = append(b.data, element...)

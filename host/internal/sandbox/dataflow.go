@@ -159,6 +159,9 @@ func (r *run) mergeSubtasks(parts []*subtask) callResult {
 		if p.r.message != "" {
 			r.message = p.r.message
 		}
+		if p.r.refused.function != nil {
+			r.refused = p.r.refused
+		}
 		if p.r.total != 0 {
 			r.done, r.total = p.r.done, p.r.total
 		}
@@ -207,7 +210,7 @@ func (p *subtask) process(s *subset) callResult {
 		p.retried = true
 		r.log.logLimited(r.ctx, slog.LevelWarn, "batch is retried in another instance", slog.String("err", clip(r.explainTrapWithStack(res.err), r.log.line)))
 		r.result, r.message, r.memoryLimitReached, r.memoryErr = nil, "", false, nil
-		r.stderr.cause = ""
+		r.stderr.cause, r.refused = "", refusedCall{}
 		s.resetMarks()
 		r.detach()
 		r.stream = p.spareStream

@@ -3,6 +3,7 @@ package sandbox
 import (
 	"context"
 	crand "crypto/rand"
+	"fmt"
 	"math"
 	"strings"
 	"time"
@@ -37,10 +38,10 @@ func now(_ context.Context, r *run, _ api.Memory, s []uint64) int32 {
 	return 0
 }
 
-func random(_ context.Context, _ *run, mem api.Memory, s []uint64) int32 {
+func random(_ context.Context, r *run, mem api.Memory, s []uint64) int32 {
 	buf := guestBytes(mem, u32(s[0]), u32(s[1]))
 	if len(buf) > maxRandom {
-		return abi.ErrLimit
+		return r.exceeds("a call returns at most %d bytes", maxRandom)
 	}
 	_, _ = crand.Read(buf) // never fails
 	return 0
@@ -51,6 +52,9 @@ func secretGet(_ context.Context, r *run, mem api.Memory, s []uint64) int32 {
 	checkBuffer(mem, u32(s[2]), u32(s[3]))
 	secret, ok := r.secret(name)
 	if !ok {
+		if len(name) <= maxShownName { // a part of a longer one could be a part of a secret
+			r.cause.err = fmt.Sprintf("secret %s is not granted", name)
+		}
 		return abi.ErrDenied
 	}
 	return writeValue(mem, secret, u32(s[2]), u32(s[3]))
@@ -59,9 +63,14 @@ func secretGet(_ context.Context, r *run, mem api.Memory, s []uint64) int32 {
 func metricAdd(_ context.Context, r *run, mem api.Memory, s []uint64) int32 {
 	name, v := guestBytes(mem, u32(s[0]), u32(s[1])), api.DecodeF64(s[2])
 	if !metricName(name) || math.IsNaN(v) || math.IsInf(v, 0) {
+		r.cause = refusalCause{text: "a name is 1 to %d of A-Z a-z 0-9 _ . - and a value is finite", limit: maxMetricName}
 		return abi.ErrInvalid
 	}
-	return r.hostState.addMetric(r.log.secrets.hideAll(string(name)), v)
+	code := r.hostState.addMetric(r.log.secrets.hideAll(string(name)), v)
+	if code == abi.ErrLimit {
+		r.exceeds("a run has at most %d metrics", maxMetrics)
+	}
+	return code
 }
 
 func metricName(name []byte) bool {

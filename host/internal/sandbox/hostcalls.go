@@ -116,7 +116,10 @@ func logLevel(ctx context.Context, r *run, _ api.Memory, s []uint64) int32 {
 
 func resultSet(_ context.Context, r *run, mem api.Memory, s []uint64) int32 {
 	b := guestBytes(mem, u32(s[0]), u32(s[1]))
-	if int64(len(b)) > r.resultLimit || !r.holdResult(len(b)) {
+	if int64(len(b)) > r.resultLimit {
+		return r.exceeds("limits.result is %d bytes", r.resultLimit)
+	}
+	if !r.holdResult(len(b)) {
 		return abi.ErrLimit
 	}
 	r.result = append([]byte{}, b...)

@@ -51,8 +51,11 @@ func httpRequest(ctx context.Context, r *run, mem api.Memory, s []uint64) int32 
 	h := r.hostState
 	limits := &r.facts.call.Config.Limits
 	body := orDefault(limits.HTTPBody, DefaultHTTPBody)
-	if int64(len(req.Body)) > body || len(h.answers) >= maxAnswers {
-		return abi.ErrLimit
+	if int64(len(req.Body)) > body {
+		return r.exceedsBody()
+	}
+	if len(h.answers) >= maxAnswers {
+		return r.exceeds("at most %d responses may be open", maxAnswers)
 	}
 	if h.call.HTTP == nil {
 		return abi.ErrDenied
@@ -146,7 +149,7 @@ func httpRead(_ context.Context, r *run, mem api.Memory, s []uint64) int32 {
 	case code < 0:
 		return code
 	case e.overLimit:
-		return abi.ErrLimit
+		return r.exceedsBody()
 	case len(buf) == 0:
 		return 0
 	}
@@ -159,7 +162,7 @@ func httpRead(_ context.Context, r *run, mem api.Memory, s []uint64) int32 {
 	switch {
 	case n > 0 && e.leftBytes == 0:
 		e.overLimit = true
-		return abi.ErrLimit
+		return r.exceedsBody()
 	case n > 0 || errors.Is(err, io.EOF):
 		e.leftBytes -= int64(n)
 		return int32(n)
@@ -179,18 +182,26 @@ func httpClose(_ context.Context, r *run, _ api.Memory, s []uint64) int32 {
 	return 0
 }
 
-// errorCode returns the ABI's code for an error of an outside call. If the run
-// should stop, the code says that instead.
+// exceedsBody returns the code for a response with a body that is too long.
+func (r *run) exceedsBody() int32 {
+	return r.exceeds("limits.http_body is %d bytes", orDefault(r.facts.call.Config.Limits.HTTPBody, DefaultHTTPBody))
+}
+
+// errorCode returns the ABI's code for an error of an outside call, and makes the error
+// the cause of the refusal. If the run should stop, the code says that instead.
 func (r *run) errorCode(err error) int32 {
 	if code := r.stopCode(); code < 0 {
 		return code
 	}
+	r.setCause(err)
 	switch {
 	case errors.Is(err, job.ErrDenied):
 		return abi.ErrDenied
 	case errors.Is(err, errRequest):
 		return abi.ErrInvalid
-	case errors.Is(err, errCalls), errors.Is(err, errInserted):
+	case errors.Is(err, errCalls):
+		return r.exceeds("limits.http_calls is %d", int64(orDefault(r.facts.call.Config.Limits.HTTPCalls, DefaultHTTPCalls)))
+	case errors.Is(err, errInserted):
 		return abi.ErrLimit
 	}
 	return abi.ErrIO

@@ -73,6 +73,9 @@ func (r *run) beginAttempt() (res callResult, ok bool) {
 
 func (r *run) callEntry(name string, phase abi.Phase) callResult {
 	code, err := r.callExport(name, phase)
+	if err == nil && code == abi.ResultOK { // the guest could do without what was refused
+		r.refused = refusedCall{}
+	}
 	return callResult{entry: name, code: code, err: err}
 }
 
@@ -84,11 +87,11 @@ func (r *run) callAfterListener(res callResult) {
 		return
 	}
 	res.late = r.overdue()
-	own, message := r.hostState, r.message
+	own, message, refused := r.hostState, r.message, r.refused
 	r.hostState, r.message, r.facts.reportedEnd = own.fork(), "", reportedEndOf(res, r.message)
 	listenerResult := r.callEntry(abi.ExportAfter, abi.InRun)
 	own.join(r.hostState, listenerResult.err == nil)
-	defer func() { r.message = message }()
+	defer func() { r.message, r.refused = message, refused }()
 	r.hostState, r.facts.reportedEnd = own, nil
 	switch {
 	case listenerResult.err != nil:

@@ -45,6 +45,7 @@ const (
 	maxState       = job.MaxState // bytes of all values and keys of an item
 	maxMetrics     = 64           // names in one run
 	maxMetricName  = 64           // bytes
+	maxShownName   = 64           // bytes of a name in a message
 	maxRandom      = 64 << 10     // bytes per call
 	maxRandomRead  = 1 << 20      // bytes per read; the run's context is checked between reads
 	maxAnswers     = 16           // open responses of an instance

@@ -47,7 +47,7 @@ func (r *run) fillOutcome(out *job.Outcome, res callResult, ended bool) {
 	if out.Verdict != job.OK && out.Verdict != job.Nothing {
 		text := r.stderr.text(r.log.secrets)
 		if out.Verdict == job.Failure || out.Verdict == job.Retryable {
-			out.Error += r.ungranted(out.Error + "\n" + text)
+			out.Error += r.hints(out.Error + "\n" + text)
 		}
 		if text != "" {
 			out.Error += "\nstderr:\n" + text

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/wasmjob/wasmjob/abi"
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
@@ -101,7 +102,8 @@ func (r *run) fillSecrets(req *job.HTTPRequest) (inserted int, err error) {
 			}
 			secret, ok := r.secret([]byte(name))
 			if !ok {
-				return 0, fmt.Errorf("secret %q in header %s: %w", readable(r.log.secrets.hideAll(name), 64), f.Name, job.ErrDenied)
+				r.cause.grant = abi.GrantSecrets
+				return 0, fmt.Errorf("secret %q in header %s: %w", readable(r.log.secrets.hideAll(name), maxShownName), f.Name, job.ErrDenied)
 			}
 			if inserted += len(secret); inserted > maxInserted {
 				return 0, errInserted

@@ -45,7 +45,9 @@ type run struct {
 	message            string
 	done, total        int64
 	progressLogged     time.Time
-	ungrantedPath      string // a path outside all granted directories that the guest used
+	ungrantedPath      string       // a path outside all granted directories that the guest used
+	refused            refusedCall  // the last host function that was refused
+	cause              refusalCause // of the refusal by the host function that is running
 	flow               job.Flow
 
 	worker job.Worker // nil: workers are not limited

@@ -90,6 +90,9 @@ func (v *values) remove(key []byte) bool {
 	return known
 }
 
+// stateLimits is the cause of a refused value.
+var stateLimits = fmt.Sprintf("an item has at most %d values, and with their keys %d bytes", maxStateValues, maxState)
+
 var errStateFull = errors.New("the subtasks of the batch together exceed the limit of an item's state")
 
 func (v *values) save(ctx context.Context, to job.State) error {
@@ -189,13 +192,14 @@ func stateSet(ctx context.Context, r *run, mem api.Memory, s []uint64) int32 {
 	limit := orDefault(r.facts.call.Config.Limits.StateValue, DefaultStateValue)
 	switch {
 	case len(key) == 0 || len(key) > maxStateKey || !utf8.Valid(key):
+		r.cause = refusalCause{text: "a key is text of 1 to %d bytes", limit: maxStateKey}
 		return abi.ErrInvalid
 	case int64(len(value)) > limit:
-		return abi.ErrLimit
+		return r.exceeds("limits.state_value is %d bytes", limit)
 	}
 	v, code := loadState(ctx, r)
 	if code == 0 && !v.put(string(key), append([]byte{}, value...)) {
-		code = abi.ErrLimit
+		code = r.exceeds(stateLimits, 0)
 	}
 	return code
 }

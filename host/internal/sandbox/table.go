@@ -73,6 +73,7 @@ func (f *hostFunction) call(ctx context.Context, mod api.Module, stack []uint64)
 			return
 		}
 	}
+	r.recordCall(f, code)
 	switch f.Results {
 	case "i":
 		stack[0] = api.EncodeI32(code)
