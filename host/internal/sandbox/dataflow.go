@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"errors"
 	"log/slog"
 	"sync"
@@ -159,6 +160,7 @@ func (r *run) mergeSubtasks(parts []*subtask) callResult {
 		if p.r.message != "" {
 			r.message = p.r.message
 		}
+		r.ungrantedPath, r.pathFailed = cmp.Or(r.ungrantedPath, p.r.ungrantedPath), r.pathFailed || p.r.pathFailed
 		if p.r.refused.function != nil {
 			r.refused = p.r.refused
 		}

@@ -46,6 +46,7 @@ type run struct {
 	done, total        int64
 	progressLogged     time.Time
 	ungrantedPath      string       // a path outside all granted directories that the guest used
+	pathFailed         bool         // a WASI function with a path failed
 	refused            refusedCall  // the last host function that was refused
 	cause              refusalCause // of the refusal by the host function that is running
 	flow               job.Flow

@@ -26,7 +26,9 @@ func recordPath(name string, do api.GoModuleFunction, bounds []wasiBound) api.Go
 	return api.GoModuleFunc(func(ctx context.Context, mod api.Module, stack []uint64) {
 		dir, address, length := u32(stack[0]), u32(stack[at-1]), u32(stack[at])
 		do.Call(ctx, mod, stack)
-		if r := runOf(ctx); dir == noDirectory && r.ungrantedPath == "" {
+		r := runOf(ctx)
+		r.pathFailed = r.pathFailed || stack[0] != 0
+		if dir == noDirectory && r.ungrantedPath == "" {
 			text, _ := mod.Memory().Read(address, min(length, maxUngrantedPath))
 			r.ungrantedPath = string(text)
 		}
@@ -37,11 +39,16 @@ func recordPath(name string, do api.GoModuleFunction, bounds []wasiBound) api.Go
 // directories: those of Rust's standard library, TinyGo, and the C library of WASI.
 var noDirMessage = regexp.MustCompile(`pre-opened file descriptor through which "([^"]+)"|(/\S+): errno 76\b|Capabilities insufficient`)
 
+// fileMessage matches text about files: words, or numbers of errors that opening a file
+// has. It matches no names of files, as panics contain them.
+var fileMessage = regexp.MustCompile(`(?i)(^|[\s"'(])(files?|paths?|director(y|ies)|ENOENT|EBADF|ENOTCAPABLE)([\s"'),;:!?]|\.\s|\.?$)|\b(errno\]?[ :=]*|os error |os \{ code: )(2|8|44|76)\b|FileNotFound`)
+
 // ungranted returns a line about a directory that the guest of a failed run needed
 // but was not granted, or "". text is the output of the guest. The C library of
 // WASI, which Rust and TinyGo use too, searches the granted directories itself and
 // calls no function of the host if none matches. Then the evidence is its message in the
-// output or, without one, that the module can open files and no directory is granted.
+// output. Without one there is only a weak hint, if no directory is granted, the guest
+// mentions files or a function with a path failed, and the run lacked nothing else.
 func (r *run) ungranted(text string) string {
 	wanted := r.ungrantedPath
 	found := noDirMessage.FindStringSubmatch(text)
@@ -58,10 +65,15 @@ func (r *run) ungranted(text string) string {
 		return "\ndirectory " + guest + " is not granted: " + hint(guest)
 	case found != nil:
 		return "\na directory that the guest wanted is not granted: " + hint("/data")
-	case len(r.facts.call.Config.Allow.Dirs) == 0 && r.compiled.opensFiles():
+	case len(r.facts.call.Config.Allow.Dirs) == 0 && r.compiled.opensFiles() && !r.lackedOther() && (r.pathFailed || fileMessage.MatchString(text)):
 		return "\nno directory is granted; if the job needs one, " + hint("/data")
 	}
 	return ""
+}
+
+// lackedOther reports whether the host knows something else that the run lacked.
+func (r *run) lackedOther() bool {
+	return r.refused.function != nil || r.memoryLimitReached || r.memoryErr != nil
 }
 
 // opensFiles reports whether the module contains code that opens files. Go modules

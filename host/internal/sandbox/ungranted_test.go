@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -57,8 +58,71 @@ func TestADirectoryThatIsNotGrantedIsReported(t *testing.T) {
 			}
 		})
 	}
+	flow := pipe(func(b *builder, add func(at, n int64) []byte) (fetch, process []byte) {
+		open := opens(b, -1)
+		return slices.Concat(drop(add(0, 3)), i32(0)), slices.Concat(open, i32(abi.ResultFailed))
+	})
+	if out := runOnce(t, flow, flowing(nil)); !strings.Contains(out.Error, named) {
+		t.Errorf("a dataflow job: %q", out.Error)
+	}
 	b := &builder{}
 	if out := runOnce(t, b.job(opens(b, -1), i32(0)), job.Call{}); out.Verdict != job.OK || out.Error != "" {
 		t.Errorf("a guest that does without: %+v", out)
+	}
+}
+
+// A module that can open files gets the hint about directories only if it speaks of files
+// and nothing else is known that its run lacked.
+func TestFailuresWithoutFilesHaveNoHintAboutDirectories(t *testing.T) {
+	t.Parallel()
+	const open = valI32 + valI32 + valI32 + valI32 + valI32 + valI64 + valI64 + valI32 + valI32
+	const hint = "no directory is granted"
+	fails, traps := i32(abi.ResultFailed), op(opUnreachable)
+	says := func(text string) func(a *asking) {
+		return func(a *asking) { a.ask(abi.FuncErrorSet, text) }
+	}
+	panics := func(text string) func(a *asking) {
+		return func(a *asking) { a.writes(2, text+"\n") }
+	}
+	for name, tt := range map[string]struct {
+		ask  func(a *asking)
+		end  []byte
+		want bool
+	}{
+		"no reason":    {func(*asking) {}, fails, false},
+		"own reason":   {says("my own reason"), fails, false},
+		"other number": {says("code 200, errno 28, 44 rows"), fails, false},
+		"trap":         {func(*asking) {}, traps, false},
+		"panic":        {panics("thread 'main' panicked at src/file.rs:12:5:\nindex out of bounds"), traps, false},
+		"assert":       {panics("Assertion failed: n > 0 (/src/path/file.c: run: 7)"), traps, false},
+		"profile":      {says("the profile is empty"), fails, false},
+		"exit": {func(a *asking) {
+			a.code = append(a.code, invokes(a.b.fromHost(wasiModule, "proc_exit", valI32, ""), 2)...)
+		}, fails, false},
+		"number of the author": {func(*asking) {}, i32(144), false},
+		"memory": {func(a *asking) {
+			a.ask(abi.FuncErrorSet, "no file")
+			a.code = slices.Concat(a.code, i32(10_000), op(0x40, 0, opDrop))
+		}, fails, false},
+		"denied":          {func(a *asking) { a.ask(abi.FuncNow).ask(abi.FuncErrorSet, "No such file") }, fails, false},
+		"C":               {says("fopen: No such file or directory"), fails, true},
+		"bad descriptor":  {says("Bad file descriptor"), fails, true},
+		"Rust":            {panics("thread 'main' panicked at src/lib.rs:1:2:\ncalled `Result::unwrap()` on an `Err` value: Os { code: 44, kind: NotFound }"), traps, true},
+		"Rust, displayed": {says("read it (os error 8)"), fails, true},
+		"TinyGo":          {says("open x: errno 2"), fails, true},
+		"Python":          {says("FileNotFoundError: [Errno 44] x"), fails, true},
+		"words":           {says("cannot read the file."), fails, true},
+		"a directory":     {says("no such directory: x"), fails, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a := &asking{end: tt.end}
+			a.b.fromHost(wasiModule, "path_open", open, valI32)
+			tt.ask(a)
+			_, _, out := a.run(t, job.Call{})
+			if out.Verdict != job.Failure || strings.Contains(out.Error, hint) != tt.want {
+				t.Errorf("%s: %q", out.Verdict, out.Error)
+			}
+		})
 	}
 }
