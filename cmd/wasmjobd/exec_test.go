@@ -105,7 +105,9 @@ func TestExecAndInspect(t *testing.T) {
 		{"exec spins.wasm --fuel 1000", exitRunFailed, "verdict     fuel", "raise limits.fuel"},
 		{"exec says.wasm --allow env=A", exitUsage, "", "write env=NAME=VALUE"},
 		{"exec says.wasm --allow clock=fast", exitUsage, "", "write clock"},
-		{"exec says.wasm --memory 5GiB", exitUsage, "", "write a size"},
+		{"exec says.wasm --memory 5GiB", exitUsage, "", "5GiB is out of range (write 64KiB to 4GiB)"},
+		{"exec says.wasm --memory 64", exitUsage, "", "64 is out of range (write 64KiB to 4GiB)"},
+		{"exec says.wasm --memory 64KB", exitUsage, "", "write a size"},
 		{"exec flow.wasm --item 3 --total 9 --streaming --fetch-count 3", exitOK, "elements    3 succeeded, 0 failed; batches 1\n", ""},
 		{"exec flow.wasm --item 3 --total 9 -o json", exitOK, `"succeeded": 3`, ""},
 		{"exec state.wasm --allow state", exitOK, "state       a = 1\n", ""},
@@ -216,7 +218,7 @@ func TestInspectReadsStandardInput(t *testing.T) {
 
 func TestByteSize(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string]int64{"1": 1, "64MiB": 64 << 20, "4GiB": 4 << 30, "3 KiB": 3 << 10, "0": 0, "-1": 0, "1MB": 0, "x": 0, "": 0, "5GiB": 0} {
+	for text, want := range map[string]int64{"1": 0, "64MiB": 64 << 20, "4GiB": 4 << 30, "3 KiB": 0, "65535": 0, "65536": 64 << 10, "64 KiB": 64 << 10, "4294967297": 0, "0": 0, "-1": 0, "1MB": 0, "x": 0, "": 0, "5GiB": 0} {
 		var s byteSize
 		if err := s.Set(text); (err == nil) != (want > 0) || int64(s) != want {
 			t.Errorf("%q: %d, %v", text, s, err)

@@ -1,9 +1,14 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
+
+	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/reason"
 )
 
 // byteSize is a flag for an amount of memory.
@@ -17,11 +22,19 @@ func (s *byteSize) String() string {
 	return sizeText(int64(*s))
 }
 
-// Set accepts sizes that a guest can have.
+// Set accepts the sizes that a configuration accepts for limits.memory.
 func (s *byteSize) Set(text string) error {
-	n, err := parseBytes(text, 4<<30)
+	n, err := parseBytes(text, math.MaxInt64)
+	if err != nil {
+		return errors.New("write a size, e.g. 64MiB")
+	}
+	for setting := range job.Settings() {
+		if setting.Name == "limits.memory" && (n < setting.Min || n > setting.Max) {
+			return errors.New(reason.Of(reason.OutOfRange, text, job.FormatSize(setting.Min), job.FormatSize(setting.Max)).WithHint())
+		}
+	}
 	*s = byteSize(n)
-	return err
+	return nil
 }
 
 // parseBytes reads a number of bytes, or of KiB, MiB or GiB.
