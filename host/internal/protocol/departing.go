@@ -62,11 +62,12 @@ func (s *State) reshardOverdue() bool {
 }
 
 // movesRunning reports whether the assignment would move an item that is open on any
-// member.
+// member. Foreign marks mean nothing while execution is not monitored: a foreign member
+// that runs when this is switched off may keep its marks until its end.
 func (s *State) movesRunning(next *Assignment) bool {
 	for i := range s.view.Items {
 		it := &s.view.Items[i]
-		if it.Running != 0 && next.owner(i) != it.Owner && s.evidence.isSession(it.Running) {
+		if it.Running != 0 && s.config().MonitorExecution && next.owner(i) != it.Owner && s.evidence.isSession(it.Running) {
 			return true
 		}
 	}
