@@ -229,7 +229,7 @@ func printDiagnosis(term *terminal, d *operator.Diagnosis) {
 		term.printf("the state of the cluster\n")
 	}
 	for _, one := range d.Breaks {
-		term.printf("  breaks   %s\n", plain(one.String()))
+		term.printf("  breaks   %s\n", shorten(one.WithHint()))
 	}
 	for i := range d.Jobs {
 		c := &d.Jobs[i]

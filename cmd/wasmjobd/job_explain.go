@@ -131,7 +131,7 @@ func printExplained(term *terminal, e *operator.Explanation, zone *time.Location
 		return err
 	}
 	for _, why := range e.Now {
-		term.printf("now: %s\n", plain(why.WithHint()))
+		term.printf("now: %s\n", plainUpTo(sentenceLimit, why.WithHint()))
 	}
 	term.noteUnread(e.Unread)
 	return nil

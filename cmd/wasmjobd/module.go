@@ -170,7 +170,7 @@ func (o *operatorVerb) awaitModule(ctx context.Context, op cluster, name, digest
 	patience, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	err := op.AwaitModule(patience, name, digest, func(w operator.ModuleWait) {
-		o.term.note("wasmjobd: %s cannot prepare the module: %s", plain(string(w.ID)), plain(w.Fault))
+		o.term.note("wasmjobd: %s cannot prepare the module: %s", plain(string(w.ID)), plainUpTo(sentenceLimit, w.Fault))
 	})
 	if err == nil {
 		return o.moduleResult(name, digest, "runs")

@@ -74,12 +74,12 @@ func printModules(term *terminal, r *operator.JobReport, refused []refusedModule
 	for _, wait := range r.Modules.Waits {
 		why := "not ready yet"
 		if wait.Fault != "" {
-			why = "cannot prepare it: " + plain(wait.Fault)
+			why = "cannot prepare it: " + plainUpTo(sentenceLimit, wait.Fault)
 		}
 		term.printf("waits for %s, %s\n", plain(string(wait.ID)), why)
 	}
 	for _, m := range refused {
-		term.printf("this server refuses %s: %s\n", m.Digest, plain(m.Reason))
+		term.printf("this server refuses %s: %s\n", m.Digest, plainUpTo(sentenceLimit, m.Reason))
 	}
 	return nil
 }

@@ -105,16 +105,16 @@ func (o *operatorVerb) printPush(path string, r operator.PushReport) error {
 		o.term.printf("compiled   in %d ms\ntest run   as %s: %s in %d ms, fuel %d, memory %s\n", r.CompileMS, t.Kind, t.Verdict, t.TookMS, t.Fuel, sizeText(t.Memory))
 		for _, line := range append([]string{t.Result, t.Error}, t.Log...) {
 			if line != "" {
-				o.term.printf("  %s\n", plain(line))
+				o.term.printf("  %s\n", plainUpTo(sentenceLimit, line))
 			}
 		}
 	}
 	if r.Unfit != "" {
-		o.term.printf("unfit      %s\n", plain(r.Unfit))
+		o.term.printf("unfit      %s\n", plainUpTo(sentenceLimit, r.Unfit))
 	}
 	for _, s := range r.Other {
 		if s.Fault != "" {
-			o.term.note("wasmjobd: server %s does not have the module: %s", plain(s.Address), plain(s.Fault))
+			o.term.note("wasmjobd: server %s does not have the module: %s", plain(s.Address), plainUpTo(sentenceLimit, s.Fault))
 		}
 	}
 	if r.Saved {

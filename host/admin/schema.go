@@ -27,7 +27,7 @@ var fixed = map[reflect.Type]schema{ // read only
 	reflect.TypeFor[trace.Cause]():     {"type": "string", "enum": trace.Causes()},
 	reflect.TypeFor[reason.Reason](): {
 		"type": "object", "additionalProperties": false, "required": []string{"text"},
-		"properties": schema{"code": schema{"type": "string"}, "text": schema{"type": "string"}, "params": schema{"type": "object", "additionalProperties": schema{"type": "string"}}},
+		"properties": schema{"code": schema{"type": "string"}, "text": schema{"type": "string"}, "hint": schema{"type": "string"}, "params": schema{"type": "object", "additionalProperties": schema{"type": "string"}}},
 	},
 }
 

@@ -5,17 +5,18 @@ import (
 	"fmt"
 )
 
-// document is a reason as JSON. The text is for people only: its wording may change between
-// releases.
+// document is a reason as JSON. The text and the hint are for people only: their wording may
+// change between releases.
 type document struct {
 	Code   Code              `json:"code,omitempty"`
 	Params map[string]string `json:"params,omitempty"`
 	Text   string            `json:"text"`
+	Hint   string            `json:"hint,omitempty"`
 }
 
 // MarshalJSON implements json.Marshaler.
 func (r Reason) MarshalJSON() ([]byte, error) {
-	b, err := json.Marshal(document{r.Code, r.Params(), r.String()})
+	b, err := json.Marshal(document{r.Code, r.Params(), r.String(), r.Hint()})
 	if err != nil {
 		return nil, fmt.Errorf("reason %s: %w", r.Code, err)
 	}

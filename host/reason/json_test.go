@@ -17,6 +17,10 @@ func TestJSON(t *testing.T) {
 			t.Errorf("%s gave %+v, want %+v: %v", b, got, r, err)
 		}
 	}
+	b, err := json.Marshal(Of(JobPaused))
+	if want := `{"code":"job_paused","text":"` + Of(JobPaused).String() + `","hint":"` + "`wasmjobd job resume JOB`" + `"}`; err != nil || string(b) != want {
+		t.Errorf("got %s, want %s: %v", b, want, err)
+	}
 	var newer Reason
 	if err := json.Unmarshal([]byte(`{"code":"of_another_release","params":{"a":"b"},"text":"why"}`), &newer); err != nil || newer != Text("why") {
 		t.Errorf("a code of another release gave %+v: %v", newer, err)
