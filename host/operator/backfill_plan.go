@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -57,6 +58,8 @@ func (p *backfillPlan) between(cron string, from, to time.Time) ([]int64, error)
 // item decides on one item by its rows, and adds to b what it leaves out.
 func (p *backfillPlan) item(i int, rows []trace.Row, b *Backfill) (BackfillItem, error) {
 	missed, why := map[int64]bool{}, map[int64]string{}
+	// Of several attempts the last one decides, so its row comes last.
+	rows = slices.SortedStableFunc(slices.Values(rows), func(a, b trace.Row) int { return cmp.Compare(a.Attempt, b.Attempt) })
 	for k := range rows {
 		if err := p.row(&rows[k], missed, why); err != nil {
 			return BackfillItem{}, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/registry"
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
@@ -292,4 +294,34 @@ func TestBackfillThatCannotBe(t *testing.T) {
 			t.Errorf("it names another verb: %v", err)
 		}
 	})
+}
+
+// An instant of several attempts is left out because of the last one, whatever the order of
+// the rows.
+func TestBackfillGoesByTheLastAttempt(t *testing.T) {
+	t.Parallel()
+	at := time.UnixMilli(60_000)
+	row := func(attempt int, s trace.State) trace.Row {
+		return trace.Row{Run: "60000", Instant: 60_000, Attempt: attempt, State: s}
+	}
+	for _, c := range []struct {
+		rows []trace.Row
+		want string
+	}{
+		{[]trace.Row{row(1, trace.Retried), row(2, trace.Succeeded)}, "its row says succeeded"},
+		{[]trace.Row{row(1, trace.TakenOver), row(2, trace.Retried), row(3, trace.Failed)}, "it ran and is failed; job retry runs it again"},
+		{[]trace.Row{row(1, trace.Retried)}, "its row says retried"},
+		{[]trace.Row{row(0, trace.Missed), row(1, trace.Retried), row(2, trace.Succeeded)}, "its row says succeeded"},
+		{[]trace.Row{{Instant: 60_000, Last: 60_000, Count: 1, Schedule: "0 * * * * ?", State: trace.Skipped}, row(1, trace.Retried), row(2, trace.Succeeded)}, "its row says succeeded"},
+	} {
+		for range 2 {
+			p := backfillPlan{name: "j", r: BackfillRange{From: at, To: at.Add(time.Second)}, view: &protocol.View{Config: &protocol.Config{Total: 1}, Items: make([]protocol.Item, 1)}}
+			var b Backfill
+			it, err := p.item(0, c.rows, &b)
+			if want := []BackfillLeftOut{{0, c.want, 1, at, at}}; err != nil || len(it.Instants) != 0 || !cmp.Equal(b.LeftOut, want) {
+				t.Errorf("%+v: %+v, left out %+v, want %+v: %v", c.rows, it, b.LeftOut, want, err)
+			}
+			slices.Reverse(c.rows)
+		}
+	}
 }
