@@ -23,7 +23,7 @@ type preceding struct {
 	namespace string
 	notify    func(runner.Precedence)
 
-	mu    sync.Mutex // guards the fields below, and view and why of each predecessor
+	mu    sync.Mutex // guards the fields below, and view, been and why of each predecessor
 	jobs  []*predecessor
 	last  runner.Precedence // as last notified
 	shown bool              // last is set
@@ -39,6 +39,7 @@ type predecessor struct {
 	layout layout.Layout // in which the job is read at present
 	inbox  *session.Inbox
 	view   *protocol.View
+	been   bool          // a view had the job
 	why    reason.Reason // why the job cannot be read
 	ended  bool          // the session has ended
 }
@@ -193,6 +194,7 @@ func (j *predecessor) show(v *protocol.View, err error) {
 	}
 	if v != nil {
 		j.view = v // an error keeps the view: instants that ended well stay so
+		j.been = j.been || v.Config != nil
 	}
 	var now runner.Precedence
 	var views []*protocol.View
@@ -201,7 +203,7 @@ func (j *predecessor) show(v *protocol.View, err error) {
 			views = append(views, j.view)
 		}
 		why := j.why
-		if why.None() && j.view != nil {
+		if why.None() && j.view != nil && (j.been || j.named() == nil) { // this server has yet to create a job of its file
 			why = j.view.Hinders(j.name)
 		}
 		if !why.None() {

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/internal/runner"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/reason"
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
@@ -160,6 +162,34 @@ func TestJobsRunAfterOthersThatAreNotThere(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// A job of this server's file that has yet to join is no trouble of the job after it; one that
+// has been removed is.
+func TestJobsBeforeThatHaveYetToJoin(t *testing.T) {
+	t.Parallel()
+	gone, there := new(protocol.View), &protocol.View{Config: &protocol.Config{}}
+	for _, c := range []struct {
+		file  layout.Layout
+		views []*protocol.View
+		want  bool // that the job is not there
+	}{
+		{nil, []*protocol.View{gone}, true},
+		{layout.NewJob("jobs", "first"), []*protocol.View{gone}, false},
+		{layout.NewJob("jobs", "first"), []*protocol.View{gone, there}, false},
+		{layout.NewJob("jobs", "first"), []*protocol.View{gone, there, gone}, true},
+	} {
+		var got runner.Precedence
+		p := &preceding{notify: func(now runner.Precedence) { got = now }}
+		j := &predecessor{of: p, name: "first", named: func() layout.Layout { return c.file }}
+		p.jobs = []*predecessor{j}
+		for _, v := range c.views {
+			j.show(v, nil)
+		}
+		if is := len(got.Why) == 1 && got.Why[0].Code == reason.AfterGone; is != c.want || len(got.Why) > 1 {
+			t.Errorf("file %v, %d views: %v, want that the job is not there: %t", c.file, len(c.views), got.Why, c.want)
+		}
+	}
 }
 
 // A running job follows changes of after.
