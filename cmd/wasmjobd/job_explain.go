@@ -115,11 +115,11 @@ func printExplained(term *terminal, e *operator.Explanation, zone *time.Location
 		term.printf("job %s has no schedule: write --at with the time of its trigger\n", plain(e.Job))
 		return nil
 	}
-	due := "an instant of its schedule"
+	due := "an"
 	if !e.Due {
-		due = "no instant of its schedule"
+		due = "no"
 	}
-	term.printf("job %s at %s: %s\n", plain(e.Job), stamp(millis(e.At), zone), due)
+	term.printf("job %s at %s: %s instant %s\n", plain(e.Job), stamp(millis(e.At), zone), due, sourceOf(e))
 	term.printf("instant before %s, after %s\n", orDash(stamp(millis(e.Before), zone)), orDash(stamp(millis(e.After), zone)))
 	w := table(term, "ITEM\tVERDICT\tSERVER\tSINCE\tUNTIL\tWHY")
 	for i := range e.Items {
@@ -135,6 +135,14 @@ func printExplained(term *terminal, e *operator.Explanation, zone *time.Location
 	}
 	term.noteUnread(e.Unread)
 	return nil
+}
+
+// sourceOf says where the instants of the job come from.
+func sourceOf(e *operator.Explanation) string {
+	if len(e.RunsAfter) == 0 {
+		return "of its schedule"
+	}
+	return "at which " + plainUpTo(sentenceLimit, strings.Join(e.RunsAfter, " and ")) + " ended well"
 }
 
 // verdictOf returns a verdict in words.

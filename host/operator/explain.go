@@ -26,8 +26,11 @@ type Question struct {
 type Explanation struct {
 	Job string    `json:"job"`
 	At  time.Time `json:"at,omitzero"` // zero: the job has no schedule, and none was asked for
-	// Due reports whether the present schedule has the instant; Before and After are its
-	// neighbours there.
+	// RunsAfter are the jobs after which the job runs. It has an instant when all of them have
+	// ended well.
+	RunsAfter []string `json:"runs_after,omitempty"`
+	// Due reports whether the job has the instant, by its present schedule or by RunsAfter;
+	// Before and After are its neighbours there.
 	Due    bool            `json:"due"`
 	Before time.Time       `json:"before,omitzero"`
 	After  time.Time       `json:"after,omitzero"`
@@ -101,6 +104,7 @@ func (o *Operator) Explain(ctx context.Context, q Question) (*Explanation, error
 	e.Now = append(e.Now, wrong...)
 	f.plan(e)
 	if len(views) > 0 {
+		e.RunsAfter = f.job.Config.After
 		f.planAfter(e, views)
 	}
 	for _, kept := range keptRows(l, q.Job, v) {
