@@ -85,6 +85,32 @@ func TestWant(t *testing.T) {
 	}
 }
 
+// A difference is printed as an author writes it into a file of cases.
+func TestDifferencesAreTOML(t *testing.T) {
+	t.Parallel()
+	want := Want{
+		Lines: []string{"info hello"}, Values: map[string]string{}, Metrics: map[string]float64{"rows.read": 0.5, "a": 1e6},
+		Flow: flow(1, 2, 3), Owners: []int{0}, Requests: []string{"GET https://a.org/"},
+	}
+	err := want.check(Answer{Logs: []Line{{"info", "item 1"}, {"warn", `a "b"`}}, Values: map[string]string{"k": "v", "a b": "\n"}, Owners: []int{}})
+	if err == nil {
+		t.Fatal("nothing differs")
+	}
+	const text = `the state is { "a b" = "\n", k = "v" }, wanted {}
+the metrics are {}, wanted { a = 1000000, "rows.read" = 0.5 }
+counted { batches = 0, succeeded = 0, failed = 0 }, wanted { batches = 1, succeeded = 2, failed = 3 }
+dealt [], wanted [0]
+sent [], wanted ["GET https://a.org/"]
+the log has no line "info hello" at its place: ["info item 1", "warn a \"b\""]`
+	if err.Error() != text {
+		t.Errorf("got\n%s\nwant\n%s", err, text)
+	}
+	long := Want{Lines: []string{"info a"}}
+	if err := long.check(Answer{Logs: []Line{{"info", strings.Repeat("é", 1000)}}}); err == nil || len(err.Error()) > 1200 {
+		t.Errorf("a long log gives %v", err)
+	}
+}
+
 // Every module in wat is used, and has its source.
 func TestModules(t *testing.T) {
 	t.Parallel()

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -110,31 +111,33 @@ func (w Want) check(a Answer) error {
 // effects compares the effects of the run other than its result.
 func (w Want) effects(a Answer, differs func(format string, args ...any)) {
 	if w.Values != nil && !maps.Equal(a.Values, w.Values) {
-		differs("the state is %q, wanted %q", a.Values, w.Values)
+		differs("the state is %s, wanted %s", inline(a.Values, strconv.Quote), inline(w.Values, strconv.Quote))
 	}
 	if w.Metrics != nil && !maps.Equal(a.Metrics, w.Metrics) {
-		differs("the metrics are %v, wanted %v", a.Metrics, w.Metrics)
+		differs("the metrics are %s, wanted %s", inline(a.Metrics, number), inline(w.Metrics, number))
 	}
 	if w.Flow != nil && a.Flow != *w.Flow {
-		differs("counted %+v, wanted %+v", a.Flow, *w.Flow)
+		differs("counted %s, wanted %s", a.Flow.text(), w.Flow.text())
 	}
 	if w.Owners != nil && !slices.Equal(a.Owners, w.Owners) {
 		differs("dealt %v, wanted %v", a.Owners, w.Owners)
 	}
 	if w.Requests != nil && !slices.Equal(a.Requests, w.Requests) {
-		differs("sent %q, wanted %q", a.Requests, w.Requests)
+		differs("sent %s, wanted %s", quoted(a.Requests), quoted(w.Requests))
 	}
 }
 
 func inOrder(logs []Line, wanted []string) error {
 	rest := wanted
-	for _, l := range logs {
-		if len(rest) > 0 && l.Level+" "+l.Text == rest[0] {
+	lines := make([]string, len(logs))
+	for i, l := range logs {
+		lines[i] = l.Level + " " + l.Text
+		if len(rest) > 0 && lines[i] == rest[0] {
 			rest = rest[1:]
 		}
 	}
 	if len(rest) > 0 {
-		return fmt.Errorf("the log has no line %q at its place: %.500v", rest[0], logs)
+		return fmt.Errorf("the log has no line %q at its place: %.500s", rest[0], quoted(lines))
 	}
 	return nil
 }

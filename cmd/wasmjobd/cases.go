@@ -50,7 +50,7 @@ cannot be used.
   verdict = "ok"                 # ok, skipped, failed, retryable, deadline, fuel
   result = "hello"
   reason = "part of it"
-  log = ["info hello"]           # in this order; other lines may stand between
+  log = ["info hello"]           # whole lines in this order; other lines may stand between
   state = { n = "42" }           # all values after the run
   requests = ["GET https://a.org/x"]
   metrics = { rows = 3 }

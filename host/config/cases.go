@@ -57,7 +57,7 @@ func caseKeys() []key {
 		{path: "want.code", takes: number, min: -1 << 31, max: 1<<31 - 1, about: "what the entry returned, or the exit code of a script", unset: "any"},
 		{path: "want.result", takes: text, about: "the result", unset: "any"},
 		{path: "want.reason", takes: text, about: "a part of the reason", unset: "any"},
-		{path: "want.log", takes: list, about: "lines in this order, each `level text`, possibly with others between them", unset: "any"},
+		{path: "want.log", takes: list, about: "whole lines, each `level text`, in this order, possibly with others between them", unset: "any"},
 		{path: "want.state", takes: texts, about: "all values after the run", unset: "any"},
 		{path: "want.metrics", takes: sums, about: "all sums", unset: "any"},
 		{path: "want.requests", takes: list, about: "all requests sent, each `METHOD URL`, in this order", unset: "any"},
