@@ -63,6 +63,8 @@ func TestWarnings(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ text, says string }{
 		{"0 0 0 ? * MONDAY-FRIDAY", `"DAY-FRIDAY", which Quartz ignores`},
+		{"0 0 0 1 JANUAR ?", `"UAR", which Quartz ignores`},
+		{"0 0 0 ? * WED-FRID", `"D", which Quartz ignores`},
 		{"0 0 0 ? * L", "every Saturday"},
 		{"0 0 0 15W,20 * ?", "smallest day"},
 		{"0 0/90 * * * ?", "only its first value"},

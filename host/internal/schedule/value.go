@@ -121,13 +121,13 @@ func (p *parser) name(s string) error {
 	return p.add(from, -1, 0)
 }
 
-// afterName returns what follows a name that may be written out, as in MONDAY.
+// afterName returns what follows a name. The name may be written out, as in MONDAY.
 func (p *parser) afterName(n int, rest string) string {
 	full := time.Weekday(n - 1).String()
 	if p.kind == month {
 		full = time.Month(n).String()
 	}
-	if full = strings.ToUpper(full); strings.HasPrefix(full[3:], rest) {
+	if full = strings.ToUpper(full); rest == full[3:] {
 		return ""
 	}
 	return rest
