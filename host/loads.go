@@ -6,11 +6,14 @@ import (
 	"fmt"
 	"os"
 	"slices"
+
+	"github.com/wasmjob/wasmjob/host/internal/supply"
 )
 
 // JobFault is a job that a server would not run, and why.
 type JobFault struct {
 	Job string
+	Key string // of the job, whose value has the fault, such as module; "" if it is not known
 	Err error
 }
 
@@ -47,7 +50,11 @@ func Loads(ctx context.Context, o Options) (faults []JobFault, err error) {
 			return nil, fmt.Errorf("load modules: %w", ctx.Err())
 		}
 		if fault != nil {
-			faults = append(faults, JobFault{j.config.Name, fault})
+			f := JobFault{Job: j.config.Name, Err: fault}
+			if of, ok := errors.AsType[*supply.KeyFault](fault); ok {
+				f.Key = of.Key
+			}
+			faults = append(faults, f)
 		}
 	}
 	return faults, nil
@@ -58,9 +65,11 @@ func Loads(ctx context.Context, o Options) (faults []JobFault, err error) {
 // either.
 func (h *Host) checkCode(ctx context.Context, j *hosted, refused map[string]string) error {
 	c := h.setDigests(ctx, j)
-	for name, digest := range map[string]string{c.Module: c.ModuleDigest, c.StrategyModule: c.StrategyDigest} {
-		if why := refused[digest]; why != "" {
-			return fmt.Errorf("module %s: %s", name, why)
+	for _, m := range []struct{ key, name, digest string }{
+		{"module", c.Module, c.ModuleDigest}, {"strategy_module", c.StrategyModule, c.StrategyDigest},
+	} {
+		if why := refused[m.digest]; why != "" {
+			return &supply.KeyFault{Key: m.key, Err: fmt.Errorf("module %s: %s", m.name, why)}
 		}
 	}
 	return j.code.Check(ctx, c)

@@ -88,10 +88,12 @@ func (o *operatorVerb) diagnose(ctx context.Context, names []string) error {
 }
 
 // addModules adds to a diagnosis which jobs of a configuration have code that cannot be loaded.
-func addModules(d *operator.Diagnosis, refused map[string]reason.Reason) {
+func addModules(d *operator.Diagnosis, refused []host.JobFault) {
 	for i := range d.Jobs {
-		if why, ok := refused[d.Jobs[i].Job]; ok {
-			d.Jobs[i].Breaks = append(d.Jobs[i].Breaks, why)
+		for _, fault := range refused {
+			if fault.Job == d.Jobs[i].Job {
+				d.Jobs[i].Breaks = append(d.Jobs[i].Breaks, reason.Of(reason.ModuleRefused, fault.Err.Error()))
+			}
 		}
 	}
 }

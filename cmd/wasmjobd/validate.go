@@ -49,7 +49,7 @@ func validate(ctx context.Context, term *terminal, paths []string, modules bool)
 		return err
 	}
 	if err == nil && modules {
-		if problems, err = loadable(ctx, term, paths, f); err != nil {
+		if problems, err = loadable(ctx, term, f); err != nil {
 			return err
 		}
 	}
@@ -78,23 +78,21 @@ func validate(ctx context.Context, term *terminal, paths []string, modules bool)
 }
 
 // loadable loads the jobs' code as serve would.
-func loadable(ctx context.Context, term *terminal, paths []string, f *config.File) (problems config.Problems, err error) {
+func loadable(ctx context.Context, term *terminal, f *config.File) (problems config.Problems, err error) {
 	k, err := fetchKeys(f, term) // without them serve fails, too
 	if err != nil {
 		return nil, err
 	}
-	refused, err := unloadable(ctx, term, f, k.secrets, nil)
-	for _, c := range f.Jobs {
-		if why, ok := refused[c.Name]; ok {
-			problems = append(problems, config.Problem{File: strings.Join(paths, ", "), Path: "jobs." + c.Name, Why: why})
-		}
+	faults, err := unloadable(ctx, term, f, k.secrets, nil)
+	for _, fault := range faults {
+		problems = append(problems, f.JobProblem(fault.Job, fault.Key, reason.Of(reason.ModuleRefused, fault.Err.Error())))
 	}
 	return problems, err
 }
 
 // unloadable loads the code of the named jobs, or of all jobs if names is empty, and returns
-// why that fails, by job.
-func unloadable(ctx context.Context, term *terminal, f *config.File, secrets map[string]string, names []string) (map[string]reason.Reason, error) {
+// the jobs for which that fails.
+func unloadable(ctx context.Context, term *terminal, f *config.File, secrets map[string]string, names []string) ([]host.JobFault, error) {
 	o := options(f, nil, nil)
 	o.Secrets, o.Compiler, o.Supervisor, o.Pull = secrets, itself(term, compileVerb), itself(term, superviseVerb), pullFor(term)
 	if len(names) > 0 {
@@ -104,11 +102,7 @@ func unloadable(ctx context.Context, term *terminal, f *config.File, secrets map
 	if err != nil {
 		return nil, coded(err)
 	}
-	refused := map[string]reason.Reason{}
-	for _, fault := range faults {
-		refused[fault.Job] = reason.Of(reason.ModuleRefused, fault.Err.Error())
-	}
-	return refused, nil
+	return faults, nil
 }
 
 // summarise prints what a valid configuration contains, and when each job fires.

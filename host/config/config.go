@@ -35,7 +35,7 @@ type File struct {
 
 	named   map[string]place
 	private []job.Private
-	laid    map[string]place // places of paths and secrets that are read later, by dotted key
+	laid    map[string]place // places of what is read or loaded later, by dotted key
 }
 
 // Server is the table [server].

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"maps"
 	"reflect"
@@ -167,6 +168,7 @@ func (k jobKeys) misplaced() {
 
 // code checks the job's module or command.
 func (b *builder) code(path string, c job.Config) {
+	b.lay(path, "module", "strategy_module", "command")
 	switch {
 	case b.isSet(path + ".command"):
 		b.command(path, c)
@@ -181,6 +183,15 @@ func (b *builder) code(path string, c job.Config) {
 		b.moduleOf(path, "strategy_module", c.StrategyModule)
 	case b.isSet(path+".strategy_error") && !b.isSet(path+".strategy_module") && !b.isSet("defaults.strategy_module"):
 		b.fault(path, "strategy_error", "", reason.Of(reason.StrategyErrorAlone))
+	}
+}
+
+// lay keeps the places of a job's keys for problems that are found when its code is loaded.
+func (b *builder) lay(path string, keys ...string) {
+	for _, key := range keys {
+		if at := cmp.Or(b.values[path+"."+key].at, b.values["defaults."+key].at); at.file != "" {
+			b.laid[path+"."+key] = at
+		}
 	}
 }
 

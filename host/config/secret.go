@@ -113,6 +113,16 @@ func (f *File) SecretSums(env []string) map[string][sha256.Size]byte {
 	return sums
 }
 
+// JobProblem returns the problem of a job's key, at its place or, if that is not known, at the
+// job's.
+func (f *File) JobProblem(name, key string, why reason.Reason) Problem {
+	table := joinKey("jobs", name)
+	if at, ok := f.laid[table+"."+key]; ok {
+		return at.problem(table+"."+key, why)
+	}
+	return f.named[table].problem(table, why)
+}
+
 // absent returns the problem of something that the file names and that is missing or invalid.
 func (f *File) absent(path string, code reason.Code, err error) Problem {
 	return f.laid[path].problem(path, reason.Of(code, err.Error()))

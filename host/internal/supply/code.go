@@ -151,6 +151,18 @@ func (c *Code) setFault(err error) {
 	c.fault = err.Error()
 }
 
+// KeyFault is a fault of the value that a key of the job has.
+type KeyFault struct {
+	Key string // as in the configuration
+	Err error
+}
+
+// Error implements error.
+func (f *KeyFault) Error() string { return f.Err.Error() }
+
+// Unwrap returns the error without the key.
+func (f *KeyFault) Unwrap() error { return f.Err }
+
 // prepare returns new code with one lease.
 func (c *Code) prepare(ctx context.Context, j job.Config) (p *prepared, err error) {
 	if err := c.refuse(j); err != nil {
@@ -198,13 +210,13 @@ func (c *Code) guestsFor(ctx context.Context, j job.Config, p *prepared) (guests
 	case j.Command != "":
 		command, err := c.store.o.Commands.New(j.Command)
 		if err != nil {
-			return nil, err
+			return nil, &KeyFault{"command", err}
 		}
 		return command, nil
 	}
 	m, err := c.leaseModule(ctx, j.Module, j.ModuleDigest, string(j.Kind), p)
 	if err != nil {
-		return nil, err
+		return nil, &KeyFault{"module", err}
 	}
 	if err := c.store.engine.Room(m, j); err != nil { // no run would ever begin
 		return nil, err
@@ -219,7 +231,7 @@ func (c *Code) prepareStrategy(ctx context.Context, j job.Config, p *prepared) e
 	}
 	m, err := c.leaseModule(ctx, j.StrategyModule, j.StrategyDigest, "strategy", p)
 	if err != nil {
-		return err
+		return &KeyFault{"strategy_module", err}
 	}
 	p.assign = func(ctx context.Context, call job.ShardCall) ([]int, error) {
 		return c.store.engine.Shard(ctx, m, call)
