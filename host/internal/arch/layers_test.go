@@ -99,7 +99,7 @@ var layers = []layer{
 	{pkg: "host/internal/wasm", why: "it reads bytes; what a module may be, and what becomes of it, is decided elsewhere"},
 	{pkg: "host/internal/meter", may: []string{"host/internal/wasm"}, tests: []string{"github.com/tetratelabs/wazero"},
 		why: "it turns bytes into bytes; what came out is run by its tests and by the sandbox"},
-	{pkg: "host/internal/sandbox", may: []string{"host/job", "abi", "host/internal/lograte", "host/internal/meter", "host/internal/reach", "host/internal/wasm"}, libs: []string{"github.com/tetratelabs/wazero", "golang.org/x/sync", "golang.org/x/sys"},
+	{pkg: "host/internal/sandbox", may: []string{"internal/nearest", "host/job", "abi", "host/internal/lograte", "host/internal/meter", "host/internal/reach", "host/internal/wasm"}, libs: []string{"github.com/tetratelabs/wazero", "golang.org/x/sync", "golang.org/x/sys"},
 		why: "a guest is a call with limits; why it is called is not its business"},
 	{pkg: "host/internal/reach", may: []string{"host/job"}, libs: []string{"golang.org/x/sys"}, why: "it compares directories; what is private is told to it"},
 	{pkg: "host/internal/lograte", why: "it counts the lines of any guest, and sees none"},

@@ -1,13 +1,17 @@
 package sandbox
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/wasmjob/wasmjob/abi"
 	"github.com/wasmjob/wasmjob/host/internal/meter"
 	"github.com/wasmjob/wasmjob/host/internal/wasm"
+	"github.com/wasmjob/wasmjob/internal/nearest"
 )
 
 const wasiModule = "wasi_snapshot_preview1"
@@ -156,12 +160,13 @@ func (m *decodedModule) checkEntry() error {
 		}
 		return nil
 	}
+	meant := m.misspelledExport()
 	switch {
 	case !m.exports(abi.ExportMarker):
 		return &Refusal{
 			Reason:  NoMarker,
 			Problem: "the module does not export " + abi.ExportMarker + ", so it was not built for this host",
-			Hint:    "use an SDK, or export an empty function of that name",
+			Hint:    cmp.Or(meant, "use an SDK, or export an empty function of that name"),
 		}
 	case len(m.kinds()) > 0:
 		return nil
@@ -169,10 +174,26 @@ func (m *decodedModule) checkEntry() error {
 		return &Refusal{
 			Reason:  NoEntry,
 			Problem: "the module exports only one of the two functions of a dataflow job",
-			Hint:    "export both " + abi.ExportFetch + " and " + abi.ExportProcess + ", " + noneToI32.String(),
+			Hint:    cmp.Or(meant, "export both "+abi.ExportFetch+" and "+abi.ExportProcess+", "+noneToI32.String()),
 		}
 	}
-	return &Refusal{Reason: NoEntry, Problem: "the module exports no function that a job could call", Hint: "export " + abi.ExportExecute + " " + noneToI32.String()}
+	return &Refusal{Reason: NoEntry, Problem: "the module exports no function that a job could call", Hint: cmp.Or(meant, "export "+abi.ExportExecute+" "+noneToI32.String())}
+}
+
+// misspelledExport asks whether an unknown export was meant to be one that the host calls or
+// looks for and that the module lacks; "" if none is close to one.
+func (m *decodedModule) misspelledExport() string {
+	known := entryTypes()
+	lacking := slices.DeleteFunc(slices.Sorted(maps.Keys(known)), m.exports)
+	for _, e := range m.Exports {
+		if _, ok := known[e.Name]; ok || e.Kind != wasm.KindFunc || !strings.HasPrefix(e.Name, "wasmjob_") {
+			continue
+		}
+		if question := nearest.Question(e.Name, lacking); question != "" {
+			return "it exports " + shorten(e.Name) + ": " + question
+		}
+	}
+	return ""
 }
 
 func (m *decodedModule) checkMemory() error {
@@ -190,9 +211,12 @@ func (m *decodedModule) checkMemory() error {
 	return nil
 }
 
+const missing = "the module has imports that this host does not provide: "
+
 // checkImports reports all faulty imports, not just the first.
 func (m *decodedModule) checkImports(offered map[string]map[string]wasm.FuncType) error {
 	var unknown, wrong []string
+	meant := "" // asks about the first unknown import that is close to a known one
 	for _, im := range m.Imports {
 		full := shorten(im.Module) + "." + shorten(im.Name)
 		want, known := offered[im.Module][im.Name]
@@ -204,11 +228,16 @@ func (m *decodedModule) checkImports(offered map[string]map[string]wasm.FuncType
 		case known:
 		default:
 			unknown = append(unknown, full)
+			if meant == "" && im.Module != envModule {
+				meant = nearest.Question(im.Name, slices.Sorted(maps.Keys(offered[im.Module])))
+			}
 		}
 	}
 	switch {
+	case len(unknown) > 0 && meant != "":
+		return &Refusal{Reason: BadImport, Problem: missing + joinNames(unknown), Hint: meant + " If not, " + importHint(unknown)}
 	case len(unknown) > 0:
-		return &Refusal{Reason: BadImport, Problem: "the module has imports that this host does not provide: " + joinNames(unknown), Hint: importHint(unknown)}
+		return &Refusal{Reason: BadImport, Problem: missing + joinNames(unknown), Hint: importHint(unknown)}
 	case len(wrong) > 0:
 		return &Refusal{Reason: BadSignature, Problem: "import " + joinNames(wrong), Hint: "update the SDK, or compare with ABI.md"}
 	}
@@ -227,6 +256,8 @@ func importHint(names []string) string {
 			return "a symbol was not resolved at link time"
 		case strings.HasPrefix(n, abi.Module+"."):
 			return fmt.Sprintf("a newer host may have it; this host has version %d with %d additions", abi.Version, abi.HostMinor)
+		case strings.HasPrefix(n, wasiModule+"."):
+			return wasiModule + " is available, but without this function; build for wasip1"
 		}
 	}
 	return "only " + abi.Module + ", " + wasiModule + " and AssemblyScript's functions of " + envModule + " are available"

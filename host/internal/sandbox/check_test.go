@@ -89,6 +89,18 @@ func TestModuleChecks(t *testing.T) {
 	date.fromHost("env", "Date.now", "", valF64)
 	newer := &builder{}
 	newer.fromHost(abi.Module, "teleport", "", "")
+	misspelled := &builder{}
+	misspelled.fromHost(abi.Module, "state_gett", "", "")
+	ofWASI := &builder{}
+	ofWASI.fromHost(wasiModule, "sock_open", "", "")
+	misnamed := func(b *builder, name string) []byte {
+		b.export(abi.ExportMarker, kindFunc, b.fn("", "", 0))
+		return b.export(name, kindFunc, b.fn("", valI32, 0, zero)).pages(1).export("memory", kindMemory, 0).bytes()
+	}
+	fetches := &builder{}
+	fetches.export(abi.ExportFetch, kindFunc, fetches.fn("", valI32, 0, zero))
+	unmarked := &builder{}
+	unmarked.export("wasmjob_abi_1", kindFunc, unmarked.fn("", "", 0)).export(abi.ExportExecute, kindFunc, unmarked.fn("", valI32, 0, zero))
 	wrong := &builder{}
 	wrong.fromHost(abi.Module, abi.FuncCtxInt, valI32, valI32)
 	noMemory := &builder{}
@@ -124,6 +136,12 @@ func TestModuleChecks(t *testing.T) {
 		{"unknown imports", fromElsewhere, BadImport, ": env._emit, wasmjob_v1.teleport"},
 		{"clock of AssemblyScript", date.job(zero), BadImport, "with the grant clock"},
 		{"from a newer contract", newer.job(zero), BadImport, fmt.Sprintf("this host has version 1 with %d additions", abi.HostMinor)},
+		{"misspelled import", misspelled.job(zero), BadImport, `did you mean "state_get"? If not, a newer host may have it; this host has version 1`},
+		{"import of WASI", ofWASI.job(zero), BadImport, "provide: wasi_snapshot_preview1.sock_open; " + wasiModule + " is available, but without this function"},
+		{"misspelled entry", misnamed(&builder{}, "wasmjob_exceute"), NoEntry, `it exports wasmjob_exceute: did you mean "wasmjob_execute"?`},
+		{"misspelled half of a dataflow", misnamed(fetches, "wasmjob_proces"), NoEntry, `it exports wasmjob_proces: did you mean "wasmjob_process"?`},
+		{"misspelled marker", unmarked.bytes(), NoMarker, `it exports wasmjob_abi_1: did you mean "wasmjob_abi_v1"?`},
+		{"another name", misnamed(&builder{}, "execute"), NoEntry, "could call; export wasmjob_execute"},
 		{"import of another type", wrong.job(zero), BadSignature, "ctx_int has the signature (i32) -> (i32) instead of (i32) -> (i64)"},
 		{"no memory", noMemory.job(zero), BadMemory, "no memory"},
 		{"imported memory", importedMemory.job(zero), BadMemory, "imports its memory"},

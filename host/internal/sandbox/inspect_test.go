@@ -40,6 +40,10 @@ func TestInspect(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
+	misspelled := &builder{}
+	misspelled.fromHost(wasiModule, "fd_wirte", "", "")
+	_, err = e.Inspect(misspelled.job(i32(0)))
+	wantRefusal(t, err, BadImport, `did you mean "fd_write"?`)
 	r, err := e.Inspect([]byte("no"))
 	wantRefusal(t, err, NotWasm, "")
 	if r.Digest != "" {
