@@ -16,7 +16,7 @@ import (
 )
 
 // RowsElsewhere returns the rows of other servers for a job that touch (from, to], in the order of
-// trace.Check and without the texts of guests.
+// trace.Check and without the texts of guests. A row that several of them have is returned once.
 type RowsElsewhere func(ctx context.Context, job string, from, to int64) []trace.Row
 
 const (
@@ -100,7 +100,8 @@ func (g *gathered) ask(ctx context.Context, name string, from, to int64) map[str
 			g.unread = append(g.unread, one)
 		}
 	}
-	slices.SortFunc(all, func(a, b trace.Row) int { return trace.PlaceOf(&a).Compare(trace.PlaceOf(&b)) })
+	all = trace.Newest(all, func(r *trace.Row) *trace.Row { return r }) // two servers can have the same row; see trace.Merge
+	slices.Reverse(all)
 	of := map[string][]trace.Row{}
 	for i := range all {
 		of[all[i].Job] = append(of[all[i].Job], all[i])

@@ -2,6 +2,7 @@ package admin
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -82,7 +83,7 @@ func TestCheckForgetsAQuestionOfTooMuch(t *testing.T) {
 		r.Job = []string{"daily", "report"}[i%2]
 		all[1].rows = append([]trace.Row{r}, all[1].rows...)
 	}
-	all[2].rows = all[1].rows[:1]
+	all[2].rows = []trace.Row{rowAt(1_500, 0, 1, trace.Succeeded, "")}
 	all[2].vague = &host.Error{Code: host.Internal, Msg: "that is too much"}
 	all[0].h.mostRows = 3
 	count := 0
@@ -92,6 +93,30 @@ func TestCheckForgetsAQuestionOfTooMuch(t *testing.T) {
 	_, unread, err := as(operator.RoleViewer).CheckHistory(t.Context(), CheckWanted{})
 	if err != nil || !answering(unread) || count != 5 {
 		t.Errorf("%d rows, %q, %v", count, unread, err)
+	}
+}
+
+// After a death or a freeze, the history of the dead server and that of the server that took its run over can
+// have the same row. The check gets it once, as the history that knows more has it.
+func TestCheckGetsARowOfTwoServersOnce(t *testing.T) {
+	t.Parallel()
+	all, as := stocked(t)
+	ended, taken := rowAt(1_000, 0, 1, trace.Succeeded, ""), rowAt(2_000, 0, 1, trace.TakenOver, "")
+	known := taken
+	taken.End, taken.TaskID = 0, ""
+	all[1].rows = []trace.Row{taken, ended}
+	all[2].rows = []trace.Row{rowAt(2_000, 0, 2, trace.Succeeded, ""), known, rowAt(1_000, 0, 1, trace.TakenOver, "")}
+	for _, want := range []CheckWanted{{}, {Job: "report"}} {
+		var got []string
+		all[0].disk.checkBy = func(ctx context.Context, others RowsElsewhere) {
+			for _, r := range others(ctx, "report", -1, 3_000) {
+				got = append(got, fmt.Sprintf("%s/%d %s until %d", r.Run, r.Attempt, r.State, r.End))
+			}
+		}
+		_, unread, err := as(operator.RoleViewer).CheckHistory(t.Context(), want)
+		if all := []string{"1000/1 succeeded until 1001", "2000/1 taken_over until 2001", "2000/2 succeeded until 2001"}; err != nil || !answering(unread) || !slices.Equal(got, all) {
+			t.Errorf("job %q: %q, %q, %v", want.Job, got, unread, err)
+		}
 	}
 }
 
