@@ -5,11 +5,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -148,4 +150,42 @@ func TestASignalEndsTheUpdateOfAHistory(t *testing.T) {
 	if info, err := os.Stat(path); err == nil && info.Size() > 0 {
 		t.Errorf("%d bytes of tables were made", info.Size())
 	}
+}
+
+// Old rows are deleted only once the tables are there. The first server on a new database would otherwise
+// report a fault.
+func TestOldRowsAreDeletedAfterTheTablesAreMade(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		at := sqltrace.File(filepath.Join(t.TempDir(), "new", "history.db"))
+		rows, err := sqltrace.Later(at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var log bytes.Buffer
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			tendHistory(ctx, config.History{Age: time.Hour}, slog.New(slog.NewTextHandler(&log, nil)), rows)
+		}()
+		synctest.Wait() // without its folder the database cannot be reached
+		if err := os.Mkdir(filepath.Dir(at.String()), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * historyPause)
+		old := trace.Row{Job: "often", Run: "1000", Attempt: 1, Instant: 1000, Cause: trace.Schedule, State: trace.Succeeded}
+		if err := rows.Write(ctx, []trace.Row{old}); err != nil {
+			t.Error(err)
+		}
+		time.Sleep(purgePause)
+		stop()
+		<-ended
+		if err := rows.Close(); err != nil {
+			t.Error(err)
+		}
+		if text := log.String(); strings.Contains(text, "level=ERROR") || !strings.Contains(text, "purged\" rows=1") {
+			t.Error(text)
+		}
+	})
 }

@@ -273,8 +273,7 @@ func runHost(ctx context.Context, h *host.Host, again *reloader, shared *operato
 	f, log := again.file(), again.log
 	serving, stop := context.WithCancel(ctx)
 	var tasks sync.WaitGroup
-	tasks.Go(func() { awaitHistory(serving, log, rows) })
-	tasks.Go(func() { purgeEvery(serving, f.History, log, rows) })
+	tasks.Go(func() { tendHistory(serving, f.History, log, rows) })
 	tasks.Go(func() { again.run(serving, h) })
 	tasks.Go(func() { shared.CarryOut(serving, h, log) })
 	tasks.Go(func() { shared.KeepDrained(serving, again.ip, again.reportDrain, log) })

@@ -35,6 +35,13 @@ func withHistory(ctx context.Context, f *config.File, at sqltrace.Location, do f
 	return errors.Join(do(rows), rows.Close())
 }
 
+// tendHistory brings the tables of the history up to date, and then deletes old rows, until ctx
+// ends.
+func tendHistory(ctx context.Context, h config.History, log *slog.Logger, rows *sqltrace.Store) {
+	awaitHistory(ctx, log, rows)
+	purgeEvery(ctx, h, log, rows)
+}
+
 // historyPause is the time between two attempts to reach the database of the history.
 const historyPause = 5 * time.Second
 
