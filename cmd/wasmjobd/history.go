@@ -135,23 +135,51 @@ func historyThere(f *config.File) error {
 // readAll calls do with the histories of a configuration and of --with. A signal cancels the
 // context of do.
 func (h *historyVerb) readAll(ctx context.Context, f *config.File, do func(context.Context, []*sqltrace.Reader) error) error {
+	return h.readMost(ctx, f, func(ctx context.Context, all []*sqltrace.Reader, away error) error {
+		if away != nil {
+			return away
+		}
+		return do(ctx, all)
+	})
+}
+
+// databasePatience bounds the wait for the database of a history where others can be read.
+const databasePatience = 10 * time.Second
+
+// readMost is readAll, but if the configuration's own history is on a server and cannot be opened, it
+// calls do with that error and the histories of --with, if there are any.
+func (h *historyVerb) readMost(ctx context.Context, f *config.File, do func(ctx context.Context, all []*sqltrace.Reader, away error) error) error {
 	own, err := historyAt(h.term, f)
 	if err != nil {
 		return err
 	}
-	at := []sqltrace.Location{own}
-	for _, path := range h.with {
-		at = append(at, sqltrace.File(path))
-	}
 	return untilSignal(ctx, func(ctx context.Context) (err error) {
-		all := make([]*sqltrace.Reader, len(at))
-		for i := range at {
-			if all[i], err = sqltrace.OpenReader(ctx, at[i]); err != nil {
+		var all []*sqltrace.Reader
+		defer func() {
+			for _, r := range all {
+				err = errors.Join(err, r.Close())
+			}
+		}()
+		within, cancel := ctx, context.CancelFunc(func() {})
+		if f.History.Address != "" && len(h.with) > 0 {
+			within, cancel = context.WithTimeout(ctx, databasePatience)
+		}
+		first, away := sqltrace.OpenReader(within, own)
+		cancel()
+		switch {
+		case away == nil:
+			all = append(all, first)
+		case f.History.Address == "" || len(h.with) == 0 || ctx.Err() != nil:
+			return away
+		}
+		for _, path := range h.with {
+			r, err := sqltrace.OpenReader(ctx, sqltrace.File(path))
+			if err != nil {
 				return err
 			}
-			defer func() { err = errors.Join(err, all[i].Close()) }()
+			all = append(all, r)
 		}
-		return do(ctx, all)
+		return do(ctx, all, away)
 	})
 }
 

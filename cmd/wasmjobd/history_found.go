@@ -29,7 +29,7 @@ type found struct {
 	foundPage
 	places    []string // of the histories
 	elsewhere elsewhere
-	unread    []string // servers that did not answer
+	unread    []string // servers and histories that did not answer
 	zone      *time.Location
 }
 
@@ -52,7 +52,11 @@ func (h *historyVerb) find(ctx context.Context, filter sqltrace.Filter, tz strin
 		return err
 	}
 	places := append([]string{cmp.Or(f.History.Path, f.History.Address)}, h.with...)
-	return h.readAll(ctx, f, func(ctx context.Context, all []*sqltrace.Reader) error {
+	return h.readMost(ctx, f, func(ctx context.Context, all []*sqltrace.Reader, away error) error {
+		var unread []string
+		if away != nil {
+			places, unread = places[1:], []string{away.Error()}
+		}
 		others := h.elsewhere(ctx, f, filter.Job)
 		page, err := findRows(ctx, all, places, others.rows, filter)
 		if err == nil && len(page.rows) == 0 && filter.Job != "" && !others.known {
@@ -61,7 +65,7 @@ func (h *historyVerb) find(ctx context.Context, filter sqltrace.Filter, tz strin
 		if err != nil {
 			return err
 		}
-		return show(&found{foundPage: page, places: places, elsewhere: others, zone: zone})
+		return show(&found{foundPage: page, places: places, elsewhere: others, unread: unread, zone: zone})
 	})
 }
 

@@ -26,7 +26,7 @@ type listed struct {
 	InRegistry []listedRow `json:"registry_rows,omitempty"`
 	// Others are servers with histories of their own; empty if as many histories were named.
 	Others []otherServer `json:"other_servers,omitempty"`
-	// Unread are servers that did not answer.
+	// Unread are servers and histories that did not answer.
 	Unread []string `json:"unread,omitempty"`
 }
 

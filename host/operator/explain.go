@@ -36,7 +36,7 @@ type Explanation struct {
 	After  time.Time       `json:"after,omitzero"`
 	Items  []Explained     `json:"items"`
 	Now    []reason.Reason `json:"now"` // present faults and blockers of the job
-	// Unread names servers that did not answer and may have rows.
+	// Unread names servers and histories that did not answer and may have rows.
 	Unread []string `json:"unread,omitempty"`
 }
 
@@ -78,7 +78,8 @@ func (o *Operator) Recall(h History) { o.history = h }
 const farAhead = 10 * 365 * 24 * time.Hour
 
 // Explain says why items of a job ran at an instant, or did not. It goes by the job in the
-// registry at one moment, its rows there, and the history that Recall set.
+// registry at one moment, its rows there, and the history that Recall set. Unread has the error of a
+// history that cannot be read.
 func (o *Operator) Explain(ctx context.Context, q Question) (*Explanation, error) {
 	now := time.Now()
 	if !q.At.IsZero() && (q.At.Unix() < 0 || q.At.After(now.Add(farAhead))) {
@@ -134,9 +135,14 @@ func (o *Operator) Explain(ctx context.Context, q Question) (*Explanation, error
 // audit rows of the job.
 func (o *Operator) recall(ctx context.Context, q Question, e *Explanation, f *facts) (err error) {
 	if o.history != nil && !e.At.IsZero() {
-		rows, unread, err := o.history(ctx, q.Job, q.Item, e.At)
-		if err != nil {
+		within, cancel := halfOf(ctx)
+		rows, unread, err := o.history(within, q.Job, q.Item, e.At)
+		cancel()
+		switch {
+		case err != nil && ctx.Err() != nil:
 			return failf(host.CodeOf(err), err, "explain job %s: read the history", q.Job)
+		case err != nil: // the registry has the newest rows
+			unread = append(unread, err.Error())
 		}
 		e.Unread = unread
 		for i := range rows {
@@ -147,6 +153,15 @@ func (o *Operator) recall(ctx context.Context, q Question, e *Explanation, f *fa
 		f.audit, err = o.Audit(ctx, AuditFilter{Job: q.Job, Verb: "job"})
 	}
 	return err
+}
+
+// halfOf returns a context that ends when half of the time of ctx is over, if ctx has a deadline.
+func halfOf(ctx context.Context) (context.Context, context.CancelFunc) {
+	at, ok := ctx.Deadline()
+	if !ok {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, time.Until(at)/2)
 }
 
 // facts is what an explanation is made from.

@@ -1,11 +1,18 @@
 package operator
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/reason"
+	"github.com/wasmjob/wasmjob/host/registry/embedded"
 	"github.com/wasmjob/wasmjob/host/trace"
 )
 
@@ -108,6 +115,40 @@ func TestExplain(t *testing.T) {
 			}
 		})
 	}
+}
+
+// While the history cannot be read, Explain goes by the registry, and names the history.
+func TestExplainGoesOnWithoutTheHistory(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		reg := embedded.Memory()
+		h, stop := start(t, host.Options{
+			Registry: reg, Namespace: "jobs", Instance: "10.0.0.1@-@a", Jobs: []job.Config{{Name: "j", Cron: "0 * * * * ?", Shards: 1}},
+			Runner: host.Func(fine), Sinks: []trace.Sink{&pile{}},
+		})
+		<-h.Ready()
+		o := operate(t, reg)
+		for name, read := range map[string]func(context.Context) error{
+			"away":   func(context.Context) error { return errors.New("away") },
+			"frozen": func(ctx context.Context) error { <-ctx.Done(); return fmt.Errorf("frozen: %w", ctx.Err()) },
+		} {
+			o.Recall(func(ctx context.Context, _ string, _ *int, _ time.Time) ([]trace.Row, []string, error) {
+				return nil, []string{"10.0.0.2"}, read(ctx)
+			})
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			e, err := o.Explain(ctx, Question{Job: "j"})
+			if err != nil || len(e.Items) != 1 || len(e.Unread) != 2 || e.Unread[0] != "10.0.0.2" || !strings.HasPrefix(e.Unread[1], name) {
+				t.Errorf("%s: %+v, %v", name, e, err)
+			}
+			cancel()
+			if _, err := o.Explain(ctx, Question{Job: "j"}); err == nil {
+				t.Errorf("%s: explained after the time was over", name)
+			}
+		}
+		if err := errors.Join(o.Close(), stop(), reg.Close()); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // Without an instant in the question, Explain takes the last one, or the first one if all are
