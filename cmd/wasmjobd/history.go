@@ -21,6 +21,7 @@ import (
 
 	"github.com/wasmjob/wasmjob/host/admin"
 	"github.com/wasmjob/wasmjob/host/config"
+	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/trace/sqltrace"
 )
 
@@ -195,7 +196,8 @@ func historyCheck(h *historyVerb) *cobra.Command {
 			"which no run was going on. Each row is compared with its own cron. Rows from before a change of\n" +
 			"time zone or dialect, and rows of releases that did not record the cron, disagree with the present\n" +
 			"schedule. With --from, every present item is expected from that time on. If that finds too much,\n" +
-			"choose a later --from. The exit code is 5 if there are findings.\n\n" +
+			"choose a later --from. Schedules and the number of items are those of the registry, as far as the\n" +
+			"configuration does not change them. The exit code is 5 if there are findings.\n\n" +
 			"In a cluster each server has the rows of what it ran; name the histories of the others with\n" +
 			"--with, or use --address for a server, which asks the others. Runs of a server that does not\n" +
 			"answer count as missing.",
@@ -255,12 +257,15 @@ func (h *historyVerb) printCheck(ctx context.Context, want admin.CheckWanted) er
 			return err
 		}
 		if err := h.readAll(ctx, f, func(ctx context.Context, in []*sqltrace.Reader) (err error) {
-			all, err = checkJobs(ctx, histories{in: in}, f, want, math.MaxInt64)
+			inForce := func(ctx context.Context, jobs []job.Config) []job.Config {
+				jobs, rest = h.inForce(ctx, f, want.Job, jobs)
+				return jobs
+			}
+			all, err = checkJobs(ctx, histories{in: in, inForce: inForce}, f, want, math.MaxInt64)
 			return coded(err)
 		}); err != nil {
 			return err
 		}
-		rest = h.elsewhere(ctx, f, want.Job)
 	}
 	found, err := printChecked(h.term, all)
 	rest.report(h.term, "what these servers ran was not checked")

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/wasmjob/wasmjob/host"
@@ -22,8 +23,9 @@ const checkedAtMost = 20_000_000
 // histories are the histories to check: those that this program reads, and the rows of other
 // servers.
 type histories struct {
-	in     []*sqltrace.Reader
-	others admin.RowsElsewhere // nil: none
+	in      []*sqltrace.Reader
+	inForce admin.InForce       // nil: the jobs are as in the file
+	others  admin.RowsElsewhere // nil: none
 }
 
 // rows returns the rows of a job in a window.
@@ -45,7 +47,7 @@ func (h histories) rows(ctx context.Context, name string, w *checkWindow) iter.S
 	})...)
 }
 
-// checkJobs compares histories with the schedules of a configuration, for one job or all. It
+// checkJobs compares histories with the schedules that are in force, for one job of a configuration or all. It
 // compares at most a number of instants in total.
 func checkJobs(ctx context.Context, in histories, f *config.File, want admin.CheckWanted, most int64) ([]admin.Checked, error) {
 	w := checkWindow{from: math.MinInt64, to: time.Now().UnixMilli(), begin: want.From != nil, end: want.To != nil, left: most}
@@ -55,11 +57,12 @@ func checkJobs(ctx context.Context, in histories, f *config.File, want admin.Che
 	if w.end {
 		w.to = *want.To
 	}
+	jobs := slices.DeleteFunc(slices.Clone(f.Jobs), func(j job.Config) bool { return want.Job != "" && j.Name != want.Job })
+	if in.inForce != nil {
+		jobs = in.inForce(ctx, jobs)
+	}
 	var all []admin.Checked
-	for _, j := range f.Jobs {
-		if want.Job != "" && j.Name != want.Job {
-			continue
-		}
+	for _, j := range jobs {
 		r, err := checkJob(ctx, in, j, &w)
 		if err != nil {
 			return nil, err

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/wasmjob/wasmjob/host/config"
+	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/operator"
 )
 
@@ -30,6 +31,34 @@ type otherServer struct {
 // elsewhere reads the registry of the cluster; name is a job, or "" for all. Without the
 // registry only the histories are shown.
 func (h *historyVerb) elsewhere(ctx context.Context, f *config.File, name string) elsewhere {
+	return h.elsewhereAnd(ctx, f, name, func(context.Context, *operator.Operator) error { return nil })
+}
+
+// inForce returns jobs of the configuration with the settings that are in force, as far as the
+// registry can be read, and what elsewhere returns. In an embedded registry the configuration always
+// wins.
+func (h *historyVerb) inForce(ctx context.Context, f *config.File, name string, jobs []job.Config) ([]job.Config, elsewhere) {
+	if f.Registry.Kind != config.ZooKeeper {
+		return jobs, elsewhere{}
+	}
+	read, why := false, error(nil)
+	e := h.elsewhereAnd(ctx, f, name, func(ctx context.Context, op *operator.Operator) error {
+		read = true
+		jobs, why = op.InForce(ctx, jobs)
+		return nil
+	})
+	if why != nil {
+		text, _, _ := strings.Cut(why.Error(), "\n")
+		h.term.note("cannot read in the registry what it has of a job: %s", text)
+	}
+	if !read || why != nil {
+		h.term.note("without the registry, the check goes by the file, and by the defaults of keys that it does not name")
+	}
+	return jobs, e
+}
+
+// elsewhereAnd is elsewhere, and calls also with the registry if it can be read.
+func (h *historyVerb) elsewhereAnd(ctx context.Context, f *config.File, name string, also func(context.Context, *operator.Operator) error) elsewhere {
 	if f.Registry.Kind != config.ZooKeeper {
 		return elsewhere{}
 	}
@@ -39,8 +68,10 @@ func (h *historyVerb) elsewhere(ctx context.Context, f *config.File, name string
 	var rows []operator.KeptRow
 	var reports []operator.JobReport
 	err := o.withOperator(ctx, f, func(op *operator.Operator) (err error) {
-		rows, reports, err = op.Kept(ctx, name)
-		return err
+		if rows, reports, err = op.Kept(ctx, name); err != nil {
+			return err
+		}
+		return also(ctx, op)
 	})
 	if err != nil {
 		text, _, _ := strings.Cut(err.Error(), "\n")

@@ -206,8 +206,8 @@ func answers(again *reloader, shared *operator.SharedSession, rows *sqltrace.Sto
 		Define: defineJob, RetryModule: func(prefix string, dry bool) (string, error) {
 			return operator.RetryModule(f.Server.DataDir, prefix, dry)
 		},
-		Check: func(ctx context.Context, want admin.CheckWanted, others admin.RowsElsewhere) ([]admin.Checked, error) {
-			return checkJobs(ctx, histories{[]*sqltrace.Reader{rows.Reader}, others}, again.file(), want, checkedAtMost)
+		Check: func(ctx context.Context, want admin.CheckWanted, inForce admin.InForce, others admin.RowsElsewhere) ([]admin.Checked, error) {
+			return checkJobs(ctx, histories{[]*sqltrace.Reader{rows.Reader}, inForce, others}, again.file(), want, checkedAtMost)
 		},
 		Purge:  func(ctx context.Context, p admin.Purge) (int64, error) { return purgeRows(ctx, rows, again.file(), p) },
 		Doctor: func() (host.Options, error) { return visitorOptions(again.file(), again.term.env) },

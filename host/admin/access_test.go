@@ -56,7 +56,7 @@ func guarded(o Options) (h *Handler, asked *atomic.Int64) {
 	if o.Authenticate == nil {
 		o.Authenticate = known
 	}
-	o.Check = func(context.Context, CheckWanted, RowsElsewhere) ([]Checked, error) { return nil, nil }
+	o.Check = func(context.Context, CheckWanted, InForce, RowsElsewhere) ([]Checked, error) { return nil, nil }
 	o.Purge = func(context.Context, Purge) (int64, error) { return 0, nil }
 	o.RetryModule = func(string, bool) (string, error) { return strings.Repeat("0a", 32), nil }
 	o.Define = func(text operator.JobText) (job.Config, error) { return job.Config{Name: text.Name}, nil }

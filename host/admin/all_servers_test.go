@@ -29,7 +29,7 @@ type disk struct {
 }
 
 // check reads the rows of other servers and keeps them.
-func (d *disk) check(ctx context.Context, want CheckWanted, others RowsElsewhere) ([]Checked, error) {
+func (d *disk) check(ctx context.Context, want CheckWanted, _ InForce, others RowsElsewhere) ([]Checked, error) {
 	if d.checkBy != nil {
 		d.checkBy(ctx, others)
 		return nil, nil

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/operator"
 	"github.com/wasmjob/wasmjob/host/trace"
 )
@@ -18,6 +19,10 @@ import (
 // RowsElsewhere returns the rows of other servers for a job that touch (from, to], in the order of
 // trace.Check and without the texts of guests. A row that several of them have is returned once.
 type RowsElsewhere func(ctx context.Context, job string, from, to int64) []trace.Row
+
+// InForce returns jobs of the server's files with the settings that are in force, as far as the registry
+// can be read.
+type InForce func(ctx context.Context, files []job.Config) []job.Config
 
 const (
 	// maxElsewhere limits the rows that a check gets from the others at once, for one job or for all: some

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/operator"
 	"github.com/wasmjob/wasmjob/host/trace"
 )
@@ -194,7 +195,14 @@ func checkHistory(r *request) (checkedDocument, error) {
 	if r.asksOthers() && !r.h.o.SharedRuns {
 		rows = others.rows
 	}
-	all, err := r.h.o.Check(r.Context(), CheckWanted{Job: r.query.Get("job"), From: from, To: to}, rows)
+	inForce := func(ctx context.Context, files []job.Config) []job.Config {
+		all, err := r.op.InForce(ctx, files)
+		if err != nil {
+			others.unread = append(others.unread, "the registry, for the settings of jobs ("+err.Error()+")")
+		}
+		return all
+	}
+	all, err := r.h.o.Check(r.Context(), CheckWanted{Job: r.query.Get("job"), From: from, To: to}, inForce, rows)
 	d := checkedDocument{1, []checkedJob{}, others.unread}
 	for _, c := range all {
 		j := checkedJob{c.Job, c.TimeZone, c.Rows, c.Instants, c.More, []findingDocument{}}

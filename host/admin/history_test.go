@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"net/http"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/operator"
 	"github.com/wasmjob/wasmjob/host/trace"
 )
@@ -29,7 +31,16 @@ func TestHistoryByAddress(t *testing.T) {
 			}
 			return []trace.Row{{Job: "report", Item: 3, Run: "8", Attempt: 1, Instant: 8, Cause: trace.Trigger, State: trace.Failed, HasLog: true, Log: "l"}}, "next", nil
 		},
-		Check: func(_ context.Context, got CheckWanted, _ RowsElsewhere) ([]Checked, error) {
+		Check: func(ctx context.Context, got CheckWanted, inForce InForce, _ RowsElsewhere) ([]Checked, error) {
+			file := []job.Config{{Name: "report", Kind: job.Simple, Shards: 99, Unsaid: []string{"shards"}, Layout: job.Layout21}}
+			if all := inForce(ctx, file); len(all) != 1 || all[0].Shards == 99 {
+				t.Errorf("in force is %+v", all)
+			}
+			ended, cancel := context.WithCancel(ctx)
+			cancel()
+			if all := inForce(ended, file); len(all) != 1 || all[0].Shards != 99 {
+				t.Errorf("without the registry, %+v", all)
+			}
 			if got.Job != "report" || got.To != nil || got.From == nil || *got.From != from {
 				t.Errorf("checked %+v", got)
 			}
@@ -43,8 +54,9 @@ func TestHistoryByAddress(t *testing.T) {
 	if err != nil || page.Next != "next" || len(page.Rows) != 1 || page.Rows[0].Log != "l" || page.Rows[0].Item != 3 {
 		t.Errorf("%+v, %v", page, err)
 	}
-	if got, _, err := c.CheckHistory(t.Context(), CheckWanted{Job: "report", From: &from}); err != nil || !reflect.DeepEqual(got, found) {
-		t.Errorf("%+v, %v", got, err)
+	got, unread, err := c.CheckHistory(t.Context(), CheckWanted{Job: "report", From: &from})
+	if err != nil || !reflect.DeepEqual(got, found) || len(unread) != 1 || !strings.HasPrefix(unread[0], "the registry, for the settings of jobs (") {
+		t.Errorf("%+v, %q, %v", got, unread, err)
 	}
 	for _, p := range []Purge{{Job: "report", Age: time.Hour, PerJob: 2, Bytes: 3}, {Dry: true, PerJob: 1}} {
 		if n, err := c.PurgeHistory(t.Context(), p); err != nil || n.Rows != 4 || purged != p {

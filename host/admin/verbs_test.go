@@ -19,7 +19,7 @@ func TestTheClientHasEveryVerb(t *testing.T) {
 	without := map[string]string{
 		"As": options, "Compare": options, "DryRun": options, "OnlyIf": options, "ReadLogs": options, "Recall": options, "Record": options, "WarnOf": options,
 		"BringModule": part, "Checkups": part, "Deeds": part, "JobsPage": part, "NameModule": part, "Node": part, "Note": part, "Unlisted": part,
-		"ItemState": registry, "Kept": registry, "Namespace": registry, "Plan": registry,
+		"ItemState": registry, "InForce": registry, "Kept": registry, "Namespace": registry, "Plan": registry,
 		"FirstToken": "a server does it at its start",
 		"SignIn":     "a browser does it", "SignOut": "a browser does it",
 	}

@@ -1,0 +1,42 @@
+package operator
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/wasmjob/wasmjob/host/internal/definition"
+	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/registry"
+)
+
+// InForce returns the jobs of a file with the settings that would be in force on a server that
+// joins now: those of the registry, as far as the file does not change them. A job that the registry
+// does not have, or has without a readable configuration, is as in the file. So is a job that cannot
+// be read; then there is an error, too.
+func (o *Operator) InForce(ctx context.Context, files []job.Config) ([]job.Config, error) {
+	all := slices.Clone(files)
+	denied := make([]error, len(all))
+	jobs, within := errgroup.WithContext(ctx)
+	jobs.SetLimit(readsAtOnce)
+	for i := range all {
+		jobs.Go(func() error {
+			v, l, err := o.readOutline(within, all[i].Name, readsEach(len(all)))
+			switch {
+			case errors.Is(err, registry.ErrDenied): // go on, other jobs may be readable
+				denied[i] = readError(err, "look at job %s", all[i].Name)
+			case err != nil:
+				return readError(err, "look at job %s", all[i].Name)
+			case isJob(v):
+				if config, module := l.Defined(v); config != nil {
+					all[i], _ = definition.AsJoined(&all[i], l.Define, config, module) // with a file it succeeds
+				}
+			}
+			return nil
+		})
+	}
+	return all, cmp.Or(jobs.Wait(), cmp.Or(denied...))
+}
