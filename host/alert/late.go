@@ -21,7 +21,9 @@ const (
 // each job.
 func (w *Watcher) late(ctx context.Context, due map[string]time.Time) {
 	now := w.now()
-	for name, of := range w.expecting() {
+	all := w.expecting()
+	w.see(all)
+	for name, of := range all {
 		if now.Before(due[name]) || ctx.Err() != nil {
 			continue
 		}
@@ -53,7 +55,7 @@ func (w *Watcher) isLate(ctx context.Context, name string, of *watched, instant 
 	if err != nil {
 		return true
 	}
-	behind, is := late(r, instant)
+	behind, is := late(r, instant, w.seen[name])
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	f := fact{job: name, kind: Late, items: behind, count: 1, at: w.now().UnixMilli(), notify: of.notify}
@@ -72,15 +74,29 @@ func (w *Watcher) isLate(ctx context.Context, name string, of *watched, instant 
 	return is
 }
 
+// see notes when this server first saw each job.
+func (w *Watcher) see(all map[string]watched) {
+	maps.DeleteFunc(w.seen, func(name string, _ time.Time) bool { _, is := all[name]; return !is })
+	for name := range all {
+		if _, known := w.seen[name]; !known {
+			w.seen[name] = w.now()
+		}
+	}
+}
+
 // late returns the items whose runs for an instant, or an earlier one, have not ended, and
-// whether the job is late by that. A job that an operator has paused or disabled is not late.
-func late(r *operator.JobReport, instant time.Time) (behind []int, is bool) {
+// whether the job is late by that. An item counts from its first assignment, and before that
+// from when the job was seen. A job that an operator has paused or disabled is not late.
+func late(r *operator.JobReport, instant, seen time.Time) (behind []int, is bool) {
 	if r.Paused || r.EndedPause.Has(instant) || r.State == "disabled" {
 		return nil, false
 	}
 	for i := range r.Items {
 		it := &r.Items[i]
-		open := false
+		since, open := it.Accounted, false
+		if since.IsZero() {
+			since = seen
+		}
 		switch run := &it.Run; {
 		case run.Cause == "trigger" || run.Instant.IsZero():
 		case run.Request != "": // a requested retry or backfill concerns only its own instant
@@ -88,11 +104,11 @@ func late(r *operator.JobReport, instant time.Time) (behind []int, is bool) {
 		default:
 			open = !run.Instant.After(instant)
 		}
-		if !it.Disabled && (it.Last.Before(instant) || open || !it.Retry.IsZero()) {
+		if !it.Disabled && (since.Before(instant) || open || !it.Retry.IsZero()) {
 			behind = append(behind, it.Item)
 		}
 	}
-	return behind, len(behind) > 0 || len(r.Items) == 0
+	return behind, len(behind) > 0 || len(r.Items) == 0 && seen.Before(instant)
 }
 
 // expecting returns the jobs that are expected to end in time.

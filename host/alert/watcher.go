@@ -70,6 +70,7 @@ type Watcher struct {
 	lateAt   map[string]time.Time // the instant by which a job is late
 
 	// Only Run uses the fields below.
+	seen    map[string]time.Time // when this server first saw each job that is expected to end in time
 	in      Cluster
 	tree    clustertree.Tree
 	session registry.Session
@@ -82,7 +83,7 @@ type Watcher struct {
 func New(o Options) *Watcher {
 	w := &Watcher{
 		notifiers: map[string]*Notifier{}, gather: o.Gather, log: o.Log, now: time.Now, news: make(chan struct{}, 1),
-		jobs: map[string]watched{}, open: map[attempt]time.Time{}, lastOf: map[string]*fact{}, alerting: map[string]bool{}, lateAt: map[string]time.Time{},
+		jobs: map[string]watched{}, open: map[attempt]time.Time{}, lastOf: map[string]*fact{}, alerting: map[string]bool{}, lateAt: map[string]time.Time{}, seen: map[string]time.Time{},
 	}
 	if w.gather == 0 {
 		w.gather = defaultGather

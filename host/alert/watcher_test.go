@@ -230,14 +230,14 @@ func TestJobThatIsLate(t *testing.T) {
 	c, h := newCluster(t), newHook(t, 0)
 	of := billing()
 	of.Cron, of.Expect.Within = "0 0 0 * * ?", time.Minute
-	c.report.Items = []operator.ItemReport{{Item: 0, Last: time.Now()}, {Item: 1, Last: time.Now().Add(-50 * time.Hour)}}
+	c.report.Items = []operator.ItemReport{{Item: 0, Accounted: time.Now()}, {Item: 1, Accounted: time.Now().Add(-50 * time.Hour)}}
 	_, stop := c.serve(t, "a", h.URL, of)
 	if _, n := h.next(t); n.Event != Late || len(n.Items) != 1 || n.Items[0] != 1 {
 		t.Errorf("%+v", n)
 	}
 	stop()
 	c.mu.Lock()
-	c.report.Items[1].Last = time.Now()
+	c.report.Items[1].Accounted = time.Now()
 	c.mu.Unlock()
 	c.serve(t, "b", h.URL, of) // it checks at once
 	if _, n := h.next(t); n.Event != Recovered || n.Of != Late {
@@ -250,7 +250,7 @@ func TestLateItems(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC)
 	before, after := at.Add(-time.Hour), at.Add(time.Second)
-	item := operator.ItemReport{Last: at}
+	item := operator.ItemReport{Accounted: at}
 	with := func(do func(*operator.ItemReport)) operator.JobReport {
 		x := item
 		do(&x)
@@ -260,11 +260,13 @@ func TestLateItems(t *testing.T) {
 		r    operator.JobReport
 		late bool
 	}{
-		"ended":        {with(func(*operator.ItemReport) {}), false},
-		"not begun":    {with(func(x *operator.ItemReport) { x.Last = before }), true},
-		"running":      {with(func(x *operator.ItemReport) { x.Run.Instant = at }), true},
-		"the next one": {with(func(x *operator.ItemReport) { x.Run.Instant = after }), false},
-		"a trigger":    {with(func(x *operator.ItemReport) { x.Run = operator.RunReport{Instant: before, Cause: "trigger"} }), false},
+		"ended":          {with(func(*operator.ItemReport) {}), false},
+		"not begun":      {with(func(x *operator.ItemReport) { x.Accounted = before }), true},
+		"assigned since": {with(func(x *operator.ItemReport) { x.Accounted = after }), false},
+		"not assigned":   {with(func(x *operator.ItemReport) { x.Accounted = time.Time{} }), true},
+		"running":        {with(func(x *operator.ItemReport) { x.Run.Instant = at }), true},
+		"the next one":   {with(func(x *operator.ItemReport) { x.Run.Instant = after }), false},
+		"a trigger":      {with(func(x *operator.ItemReport) { x.Run = operator.RunReport{Instant: before, Cause: "trigger"} }), false},
 		"an older one, run late": {with(func(x *operator.ItemReport) {
 			x.Run = operator.RunReport{Instant: before, Cause: "backfill", Request: "1772326800000"}
 		}), false},
@@ -272,16 +274,39 @@ func TestLateItems(t *testing.T) {
 			x.Run = operator.RunReport{Instant: at, Cause: "schedule", Request: "1772330400000"}
 		}), true},
 		"to be retried":                {with(func(x *operator.ItemReport) { x.Retry = after }), true},
-		"disabled item":                {with(func(x *operator.ItemReport) { x.Last, x.Disabled = before, true }), false},
+		"disabled item":                {with(func(x *operator.ItemReport) { x.Accounted, x.Disabled = before, true }), false},
 		"no item":                      {operator.JobReport{}, true},
 		"paused":                       {operator.JobReport{Paused: true}, false},
 		"disabled":                     {operator.JobReport{State: "disabled"}, false},
 		"came in a pause that is over": {operator.JobReport{EndedPause: operator.PauseReport{Since: before, Until: after}}, false},
 		"came as a pause ended":        {operator.JobReport{EndedPause: operator.PauseReport{Since: before, Until: at}}, true},
 	} {
-		if _, is := late(&tt.r, at); is != tt.late {
+		if _, is := late(&tt.r, at, before); is != tt.late {
 			t.Errorf("%s: %v", name, is)
 		}
+	}
+}
+
+// An instant from before a job was first seen is not expected of items that are not assigned yet.
+func TestNewJobIsNotLate(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 3, 1, 3, 0, 0, 0, time.UTC)
+	for name, r := range map[string]operator.JobReport{"no item": {}, "not assigned": {Items: []operator.ItemReport{{}}}} {
+		if behind, is := late(&r, at, at.Add(time.Hour)); is {
+			t.Errorf("%s: %v", name, behind)
+		}
+	}
+	w := New(Options{})
+	w.now = func() time.Time { return at }
+	all := map[string]watched{"j": {}}
+	w.see(all)
+	w.now = func() time.Time { return at.Add(time.Hour) }
+	w.see(all)
+	if got := w.seen["j"]; !got.Equal(at) {
+		t.Errorf("first seen at %v", got)
+	}
+	if w.see(nil); len(w.seen) != 0 {
+		t.Errorf("a job that is gone: %v", w.seen)
 	}
 }
 

@@ -3,6 +3,7 @@ package operator
 import (
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/wasmjob/wasmjob/host/internal/admission"
 	"github.com/wasmjob/wasmjob/host/internal/assign"
@@ -54,4 +55,13 @@ func unreadable(v *protocol.View, j job.Config, err error) reason.Reason {
 		}
 	}
 	return reason.Of(reason.CronInvalid, err.Error())
+}
+
+// scheduleOver is the fault of a job that will not fire again; none if it will.
+func scheduleOver(c job.Config) reason.Reason {
+	s, err := schedule.Of(c)
+	if c.Cron == "" || err != nil || !schedule.Over(s, time.Now()) {
+		return reason.Reason{}
+	}
+	return reason.Of(reason.ScheduleOver, strconv.Quote(c.Cron))
 }

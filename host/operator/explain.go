@@ -9,7 +9,6 @@ import (
 
 	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/internal/schedule"
-	"github.com/wasmjob/wasmjob/host/internal/status"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/reason"
 	"github.com/wasmjob/wasmjob/host/trace"
@@ -94,9 +93,6 @@ func (o *Operator) Explain(ctx context.Context, q Question) (*Explanation, error
 		return nil, err
 	}
 	f := facts{now: now, job: &jobs[0], items: itemReports(v), rows: map[int][]trace.Row{}}
-	for k, it := range status.Items(v) {
-		f.items[k].Last = moment(it.Last) // even if it is no instant, earlier ones are accounted for
-	}
 	views, wrong, err := o.predecessors(ctx, f.job)
 	if err != nil {
 		return nil, err
@@ -238,7 +234,7 @@ func (f *facts) explain(e *Explanation, item int) Explained {
 		}
 	case e.At.After(f.now):
 		x.Verdict = NotYet
-	case it != nil && !it.Last.Before(e.At):
+	case it != nil && !it.Accounted.Before(e.At):
 		x.Verdict, x.Server = NoRow, it.Owner
 	default:
 		x.Verdict = NotBegun

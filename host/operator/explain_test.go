@@ -21,7 +21,7 @@ func TestExplain(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 1, 31, 2, 0, 0, 0, time.UTC)
 	before := at.Add(-time.Hour)
-	idle := ItemReport{Owner: "b@-@1", Last: before}
+	idle := ItemReport{Owner: "b@-@1", Accounted: before}
 	missed := trace.Row{Run: "gap", Instant: before.UnixMilli(), Last: at.Add(time.Hour).UnixMilli(), Count: 3, State: trace.Missed, Reason: reason.Of(reason.JobPaused)}
 	ended := trace.Row{Run: "1", Attempt: 1, Instant: at.UnixMilli(), State: trace.Retried, Start: at.UnixMilli(), End: at.UnixMilli() + 1, Reason: reason.Of(reason.Failed)}
 	again := ended
@@ -41,7 +41,7 @@ func TestExplain(t *testing.T) {
 		{name: "failed, and was retried in vain", rows: []trace.Row{ended}, verdict: Ran, why: reason.Failed, since: at},
 		{name: "waits for its next attempt", rows: []trace.Row{ended}, change: func(_ *JobReport, it *ItemReport) { it.Retry = at.Add(time.Hour) }, verdict: Waits, why: reason.Failed, since: at},
 		{name: "in a gap", rows: []trace.Row{missed}, verdict: DidNotRun, why: reason.JobPaused, since: before},
-		{name: "after the end of a gap", rows: []trace.Row{missed}, at: at.Add(-2 * time.Hour), change: func(_ *JobReport, it *ItemReport) { it.Last = time.Time{} }, verdict: NotBegun, why: reason.NotBegun, server: "b@-@1"},
+		{name: "after the end of a gap", rows: []trace.Row{missed}, at: at.Add(-2 * time.Hour), change: func(_ *JobReport, it *ItemReport) { it.Accounted = time.Time{} }, verdict: NotBegun, why: reason.NotBegun, server: "b@-@1"},
 		{name: "row of another item", rows: []trace.Row{{Item: 1, Instant: at.UnixMilli(), State: trace.Succeeded}}, verdict: NotBegun, why: reason.NotBegun, server: "b@-@1"},
 		{name: "skipped before it began", rows: []trace.Row{{Attempt: 1, Instant: at.UnixMilli(), State: trace.Skipped, Reason: reason.Of(reason.StillRunning)}}, verdict: DidNotRun, why: reason.StillRunning, since: at},
 		{name: "its guest skipped", rows: []trace.Row{{Attempt: 1, Instant: at.UnixMilli(), Start: at.UnixMilli(), State: trace.Skipped}}, verdict: Ran, since: at},
@@ -51,7 +51,7 @@ func TestExplain(t *testing.T) {
 		{name: "waits after a death", change: func(_ *JobReport, it *ItemReport) { it.Pending, it.Run = true, RunReport{Instant: at} }, verdict: Waits, why: reason.TakeoverAwaited, server: "b@-@1"},
 		{name: "no instant", at: at.Add(time.Minute), verdict: NotDue},
 		{name: "to come", at: at.Add(time.Hour), verdict: NotYet},
-		{name: "row elsewhere", change: func(_ *JobReport, it *ItemReport) { it.Last = at }, verdict: NoRow, server: "b@-@1"},
+		{name: "row elsewhere", change: func(_ *JobReport, it *ItemReport) { it.Accounted = at }, verdict: NoRow, server: "b@-@1"},
 		{name: "the run before goes on", change: func(_ *JobReport, it *ItemReport) {
 			it.Runner, it.Run = "a@-@1", RunReport{Instant: before, Begun: before}
 		}, verdict: NotBegun, why: reason.StillRunning, server: "a@-@1", since: before},

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"maps"
 	"slices"
-	"strconv"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -14,7 +13,6 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/follow"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
-	"github.com/wasmjob/wasmjob/host/internal/schedule"
 	"github.com/wasmjob/wasmjob/host/internal/status"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/reason"
@@ -135,6 +133,9 @@ type ItemReport struct {
 	Runner   job.InstanceID `json:"runs_on,omitempty"`  // the member that runs it; "": none is known
 	Run      RunReport      `json:"run,omitzero"`       // the open or pending run
 	Last     time.Time      `json:"last,omitzero"`      // the newest instant that began or has a row; zero: none, or a manual job
+	// Accounted is Last, or before an item has had an instant, the moment from which its instants
+	// count; zero: the item is not assigned yet, or the job is a manual one.
+	Accounted time.Time `json:"accounted,omitzero"`
 	// LastBegin is when the newest run began, LastEnd when the last one ended; zero if
 	// not known. Jobs of thousands of items may round them down.
 	LastBegin time.Time `json:"last_begin,omitzero"`
@@ -340,15 +341,6 @@ func (o *Operator) report(l layout.Layout, name string, v *protocol.View) *JobRe
 	return r
 }
 
-// scheduleOver is the fault of a job that will not fire again; none if it will.
-func scheduleOver(c job.Config) reason.Reason {
-	s, err := schedule.Of(c)
-	if c.Cron == "" || err != nil || !schedule.Over(s, time.Now()) {
-		return reason.Reason{}
-	}
-	return reason.Of(reason.ScheduleOver, strconv.Quote(c.Cron))
-}
-
 // failuresOf returns how often an item failed in a row, by the record in which it ended last.
 func failuresOf(v *protocol.View, item int) int {
 	var newest protocol.Streak
@@ -371,7 +363,7 @@ func itemReports(v *protocol.View) []ItemReport {
 	for _, it := range status.Items(v) {
 		items = append(items, ItemReport{
 			Item: it.Item, State: it.State, Owner: shown(v, it.Owner), Disabled: it.Disabled, Misfired: it.Misfired, Pending: it.Pending,
-			Retry: moment(it.Retry), Waits: it.Waits, Runner: it.Runner, Run: runReport(it.Run), Last: instantOf(it.Last),
+			Retry: moment(it.Retry), Waits: it.Waits, Runner: it.Runner, Run: runReport(it.Run), Last: instantOf(it.Last), Accounted: moment(it.Last),
 			LastBegin: moment(it.LastBegin), LastEnd: moment(it.LastEnd), Failures: failuresOf(v, it.Item), Backfill: v.Backfilled(it.Item),
 		})
 	}
