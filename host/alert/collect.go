@@ -3,6 +3,7 @@ package alert
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/wasmjob/wasmjob/host"
@@ -85,7 +86,10 @@ func (w *Watcher) row(r *trace.Row) {
 	switch f.kind = wrong(r); {
 	case f.kind == Failed && of.ignore:
 	case f.kind != "":
-		f.text = cmp.Or(r.Error, r.Reason.String(), string(r.State))
+		f.text = strings.Join(strings.Fields(cmp.Or(r.Error, r.Reason.String())), " ") // one line
+		if f.bare = f.text == ""; f.bare {
+			f.text = string(r.State)
+		}
 		w.add(f)
 	case r.State == trace.Succeeded && (w.alerting[clustertree.AlertJob(r.Job)] || w.lastOf[r.Job] != nil):
 		f.over = true
@@ -106,7 +110,10 @@ func (w *Watcher) watching(name string) (watched, bool) {
 // add queues a fact, or merges it into a similar last fact of its job. mu is held.
 func (w *Watcher) add(f fact) {
 	if last := w.lastOf[f.job]; last != nil && last.kind == f.kind && last.over == f.over {
-		last.count, last.at, last.text, last.notify = last.count+f.count, f.at, f.text, f.notify
+		if !f.bare {
+			last.text, last.bare = f.text, false
+		}
+		last.count, last.at, last.notify = last.count+f.count, f.at, f.notify
 		for _, i := range f.items {
 			if len(last.items) < clustertree.MaxAlertItems && !slices.Contains(last.items, i) {
 				last.items = append(last.items, i)

@@ -30,6 +30,7 @@ type fact struct {
 	count  int64
 	at     int64 // Unix ms
 	text   string
+	bare   bool // text is only the state, as in a row that another server reports again
 	notify []string
 }
 
@@ -56,7 +57,10 @@ func apply(a *clustertree.Alerts, f *fact, gather time.Duration) (changed bool) 
 		})
 	}
 	one.Items = append(slices.Clone(one.Items), f.items...)
-	one.Count, one.Last, one.Text, one.Notify = one.Count+f.count, f.at, f.text, f.notify
+	one.Count, one.Last, one.Notify = one.Count+f.count, f.at, f.notify
+	if !f.bare {
+		one.Text = f.text
+	}
 	reopened := one.Over != 0 && one.Sent != 0
 	goesOn := len(one.Left) == 0 && f.at-one.Sent >= again.Milliseconds()
 	if reopened || goesOn {

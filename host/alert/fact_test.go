@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/wasmjob/wasmjob/host/internal/layout/clustertree"
+	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/reason"
 	"github.com/wasmjob/wasmjob/host/trace"
 )
@@ -159,6 +160,35 @@ func TestWhatEndsAnAlert(t *testing.T) {
 	apply(&a, well(3000, 0), gather)
 	if a.Find("j", Failed).Over == 0 {
 		t.Errorf("%+v", a.All)
+	}
+}
+
+// A row that another server reports again, without what the guest wrote, leaves the text of the alert.
+func TestTextOfAnAlert(t *testing.T) {
+	t.Parallel()
+	row := func(r trace.Row) *fact {
+		w := New(Options{Jobs: []job.Config{{Name: "j", Notify: ops}}})
+		r.Job = "j"
+		w.row(&r)
+		return w.take()[0]
+	}
+	bare := row(trace.Row{State: trace.Failed})
+	long := row(trace.Row{State: trace.Failed, Error: "exit code 7\nstderr:\r\n  disk full\n"})
+	var a clustertree.Alerts
+	for _, step := range []struct {
+		f    *fact
+		want string
+	}{{bare, "failed"}, {long, "exit code 7 stderr: disk full"}, {bare, "exit code 7 stderr: disk full"}} {
+		apply(&a, step.f, gather)
+		if got := a.Find("j", Failed).Text; got != step.want {
+			t.Errorf("%q, want %q", got, step.want)
+		}
+	}
+	w := New(Options{Jobs: []job.Config{{Name: "j", Notify: ops}}})
+	w.add(*long)
+	w.add(*bare)
+	if got := w.take()[0].text; got != long.text {
+		t.Errorf("merged: %q", got)
 	}
 }
 
