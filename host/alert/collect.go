@@ -82,7 +82,8 @@ func (w *Watcher) row(r *trace.Row) {
 	if !ok {
 		return
 	}
-	f := fact{job: r.Job, items: []int{r.Item}, count: max(r.Count, 1), at: w.now().UnixMilli(), notify: of.notify}
+	now := w.now().UnixMilli()
+	f := fact{job: r.Job, items: []int{r.Item}, count: max(r.Count, 1), at: now, when: happened(r, now), notify: of.notify}
 	switch f.kind = wrong(r); {
 	case f.kind == Failed && of.ignore:
 	case f.kind != "":
@@ -92,9 +93,18 @@ func (w *Watcher) row(r *trace.Row) {
 		}
 		w.add(f)
 	case r.State == trace.Succeeded && (w.alerting[clustertree.AlertJob(r.Job)] || w.lastOf[r.Job] != nil):
-		f.over = true
+		f.over, f.instant = true, cmp.Or(r.Instant, now)
 		w.add(f)
 	}
+}
+
+// happened is when a run ended or was last known to run, or the newest instant that was missed.
+func happened(r *trace.Row, now int64) int64 {
+	at := max(r.Start, r.End)
+	if r.State == trace.Missed {
+		at = max(r.Instant, r.Last)
+	}
+	return min(cmp.Or(at, now), now)
 }
 
 // watching returns what alerts need of a job's configuration, from the server's own file if no
@@ -109,11 +119,11 @@ func (w *Watcher) watching(name string) (watched, bool) {
 
 // add queues a fact, or merges it into a similar last fact of its job. mu is held.
 func (w *Watcher) add(f fact) {
-	if last := w.lastOf[f.job]; last != nil && last.kind == f.kind && last.over == f.over {
+	if last := w.lastOf[f.job]; last != nil && last.kind == f.kind && last.over == f.over && last.instant == f.instant {
 		if !f.bare {
 			last.text, last.bare = f.text, false
 		}
-		last.count, last.at, last.notify = last.count+f.count, f.at, f.notify
+		last.count, last.at, last.when, last.notify = last.count+f.count, f.at, max(last.when, f.when), f.notify
 		for _, i := range f.items {
 			if len(last.items) < clustertree.MaxAlertItems && !slices.Contains(last.items, i) {
 				last.items = append(last.items, i)
@@ -144,7 +154,7 @@ func (w *Watcher) take() []*fact {
 		delete(w.open, at)
 		if of, ok := w.watching(at.job); ok {
 			w.add(fact{
-				job: at.job, kind: TooLong, items: []int{at.item}, count: 1, at: now.UnixMilli(), notify: of.notify,
+				job: at.job, kind: TooLong, items: []int{at.item}, count: 1, at: now.UnixMilli(), when: now.UnixMilli(), notify: of.notify,
 				text: "a run takes longer than " + of.expect.MaxDuration.String(),
 			})
 		}

@@ -18,20 +18,28 @@ const (
 	Recovered = "recovered"
 )
 
+// skew is how far the clocks of two servers may be apart for the end of a run to count as newer
+// than a failure.
+const skew = 10 * time.Second
+
 // again is the least time between two messages about a lasting alert.
 const again = time.Hour
 
 // fact is an observation of this server about items of a job.
 type fact struct {
-	job    string
-	kind   string // of the problem; of an end, the kind of alerts that it may end, "" for all but Late
-	over   bool   // the problem has ended
-	items  []int
-	count  int64
-	at     int64 // Unix ms
-	text   string
-	bare   bool // text is only the state, as in a row that another server reports again
-	notify []string
+	job   string
+	kind  string // of the problem; of an end, the kind of alerts that it may end, "" for all but Late
+	over  bool   // the problem has ended
+	items []int
+	count int64
+	at    int64 // when it was observed, Unix ms
+	// when it happened: a missed instant, or the end of a run. It is earlier than at if a server
+	// reports rows of a dead member again.
+	when    int64
+	instant int64 // of the run that has ended a problem
+	text    string
+	bare    bool // text is only the state, as in a row that another server reports again
+	notify  []string
 }
 
 // apply changes the alerts by a fact, and reports whether it did. A new alert is sent
@@ -40,7 +48,7 @@ type fact struct {
 func apply(a *clustertree.Alerts, f *fact, gather time.Duration) (changed bool) {
 	if f.over {
 		for i := range a.All {
-			if one := &a.All[i]; one.Job == clustertree.AlertJob(f.job) && ends(f.kind, one.Kind) && one.Over == 0 {
+			if one := &a.All[i]; one.Job == clustertree.AlertJob(f.job) && ends(f.kind, one.Kind) && one.Over == 0 && !older(f, one) {
 				changed = endItems(one, f) || changed
 			}
 		}
@@ -53,11 +61,11 @@ func apply(a *clustertree.Alerts, f *fact, gather time.Duration) (changed bool) 
 	one := a.Find(f.job, f.kind)
 	if one == nil {
 		return a.Add(clustertree.Alert{
-			Job: f.job, Kind: f.kind, Items: f.items, Count: f.count, First: f.at, Last: f.at, Text: f.text, Notify: f.notify, Left: f.notify, After: send,
+			Job: f.job, Kind: f.kind, Items: f.items, Count: f.count, First: f.when, Last: f.when, Text: f.text, Notify: f.notify, Left: f.notify, After: send,
 		})
 	}
 	one.Items = append(slices.Clone(one.Items), f.items...)
-	one.Count, one.Last, one.Notify = one.Count+f.count, f.at, f.notify
+	one.Count, one.Last, one.Notify = one.Count+f.count, max(one.Last, f.when), f.notify
 	if !f.bare {
 		one.Text = f.text
 	}
@@ -77,6 +85,18 @@ func ends(end, kind string) bool {
 		return end == kind
 	}
 	return true
+}
+
+// older reports whether a success is older than the newest problem of an alert, and so does not
+// end it.
+func older(f *fact, one *clustertree.Alert) bool {
+	switch {
+	case f.kind == Late:
+		return false
+	case one.Kind == Missed:
+		return f.instant < one.Last
+	}
+	return f.when+skew.Milliseconds() < one.Last
 }
 
 // endItems removes the items of a fact from an alert, and reports whether that changed it.

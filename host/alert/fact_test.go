@@ -17,11 +17,11 @@ var ops = []string{"ops"}
 const gather = time.Second
 
 func failed(at int64, items ...int) *fact {
-	return &fact{job: "j", kind: Failed, items: items, count: int64(len(items)), at: at, text: "code 7", notify: ops}
+	return &fact{job: "j", kind: Failed, items: items, count: int64(len(items)), at: at, when: at, text: "code 7", notify: ops}
 }
 
 func well(at int64, items ...int) *fact {
-	return &fact{job: "j", over: true, items: items, count: 1, at: at, notify: ops}
+	return &fact{job: "j", over: true, items: items, count: 1, at: at, when: at, instant: at, notify: ops}
 }
 
 // sentAll settles the delivery of everything that is due, and returns its events.
@@ -138,7 +138,7 @@ func TestSilencedJob(t *testing.T) {
 	if got := sentAll(t, &a, 9999, nil); got != nil {
 		t.Error("silenced:", got)
 	}
-	apply(&a, &fact{job: "j", kind: Missed, items: []int{0}, count: 1, at: 5000, notify: ops}, gather)
+	apply(&a, &fact{job: "j", kind: Missed, items: []int{0}, count: 1, at: 5000, when: 5000, notify: ops}, gather)
 	if len(a.All) != 1 {
 		t.Errorf("%+v", a.All)
 	}
@@ -152,7 +152,7 @@ func TestWhatEndsAnAlert(t *testing.T) {
 	t.Parallel()
 	var a clustertree.Alerts
 	apply(&a, failed(1000, 0), gather)
-	apply(&a, &fact{job: "j", kind: Late, items: []int{0}, count: 1, at: 1000, notify: ops}, gather)
+	apply(&a, &fact{job: "j", kind: Late, items: []int{0}, count: 1, at: 1000, when: 1000, notify: ops}, gather)
 	apply(&a, &fact{job: "j", kind: Late, over: true, at: 2000, notify: ops}, gather)
 	if a.Find("j", Late).Over == 0 || a.Find("j", Failed).Over != 0 {
 		t.Errorf("%+v", a.All)
@@ -189,6 +189,67 @@ func TestTextOfAnAlert(t *testing.T) {
 	w.add(*bare)
 	if got := w.take()[0].text; got != long.text {
 		t.Errorf("merged: %q", got)
+	}
+}
+
+// A server that reclaims the record of a dead member reports its rows again. A success that is older
+// than a problem does not end its alert.
+func TestOlderSuccessEndsNoAlert(t *testing.T) {
+	t.Parallel()
+	gap := func(instant int64) trace.Row {
+		return trace.Row{State: trace.Missed, Run: "gap", Instant: instant, Last: instant, Count: 1, End: instant + 25_000}
+	}
+	run := func(s trace.State, instant, end int64) trace.Row {
+		return trace.Row{State: s, Instant: instant, Start: instant, End: end}
+	}
+	for name, tt := range map[string]struct {
+		rows []trace.Row
+		kind string
+		over bool
+	}{
+		"before the missed instant":             {[]trace.Row{gap(60_000), run(trace.Succeeded, 50_000, 59_000)}, Missed, false},
+		"that ends after the missed instant":    {[]trace.Row{gap(60_000), run(trace.Succeeded, 50_000, 70_000)}, Missed, false},
+		"of the missed instant":                 {[]trace.Row{gap(60_000), run(trace.Succeeded, 60_000, 90_000)}, Missed, true},
+		"both reclaimed":                        {[]trace.Row{gap(60_000), run(trace.Succeeded, 70_000, 71_000)}, Missed, true},
+		"before the failure":                    {[]trace.Row{run(trace.Failed, 60_000, 61_000), run(trace.Succeeded, 40_000, 41_000)}, Failed, false},
+		"retried where the clock is behind":     {[]trace.Row{run(trace.Failed, 60_000, 61_000), run(trace.Succeeded, 60_000, 59_000)}, Failed, true},
+		"an older one and a newer one together": {[]trace.Row{gap(60_000), run(trace.Succeeded, 40_000, 41_000), run(trace.Succeeded, 80_000, 81_000)}, Missed, true},
+		"two older ones":                        {[]trace.Row{gap(60_000), run(trace.Succeeded, 40_000, 41_000), run(trace.Succeeded, 20_000, 41_000)}, Missed, false},
+	} {
+		w := New(Options{Jobs: []job.Config{{Name: "j", Notify: ops}}})
+		w.now = func() time.Time { return time.UnixMilli(200_000) }
+		for i := range tt.rows {
+			tt.rows[i].Job = "j"
+			w.row(&tt.rows[i])
+		}
+		var a clustertree.Alerts
+		for _, f := range w.take() {
+			apply(&a, f, gather)
+		}
+		if one := a.Find("j", tt.kind); (one.Over != 0) != tt.over {
+			t.Errorf("%s: %+v", name, one)
+		}
+	}
+}
+
+// The success of one item does not stand for a newer one of another item.
+func TestSuccessesOfSeveralItems(t *testing.T) {
+	t.Parallel()
+	w := New(Options{Jobs: []job.Config{{Name: "j", Notify: ops}}})
+	w.now = func() time.Time { return time.UnixMilli(200_000) }
+	for _, r := range []trace.Row{
+		{State: trace.Missed, Item: 0, Instant: 60_000, Last: 60_000, Count: 1}, {State: trace.Missed, Item: 1, Instant: 60_000, Last: 60_000, Count: 1},
+		{State: trace.Succeeded, Item: 0, Instant: 40_000, End: 41_000}, {State: trace.Succeeded, Item: 1, Instant: 80_000, End: 81_000},
+	} {
+		r.Job = "j"
+		w.row(&r)
+	}
+	var a clustertree.Alerts
+	for _, f := range w.take() {
+		apply(&a, f, gather)
+	}
+	if one := a.Find("j", Missed); one.Over != 0 || !cmp.Equal(one.Items, []int{0}) || one.Last != 60_000 {
+		t.Errorf("%+v", one)
 	}
 }
 

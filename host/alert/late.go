@@ -58,7 +58,8 @@ func (w *Watcher) isLate(ctx context.Context, name string, of *watched, instant 
 	behind, is := late(r, instant, w.seen[name])
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	f := fact{job: name, kind: Late, items: behind, count: 1, at: w.now().UnixMilli(), notify: of.notify}
+	now := w.now().UnixMilli()
+	f := fact{job: name, kind: Late, items: behind, count: 1, at: now, when: now, notify: of.notify}
 	before := w.lateAt[name]
 	switch {
 	case !is:

@@ -231,7 +231,7 @@ var valueKeys = []struct {
 		{"kind", "`failed`, `missed`, `late` or `too_long`"},
 		{"items", "items concerned; some of them if they are many"},
 		{"count", "how often it was seen since `first`"},
-		{"first", "when it was seen first, as `last` is when it was last"},
+		{"first", "when it happened first, of `missed` the instant, as `last` is when it happened last"},
 		{"text", "text of the newest trouble"},
 		{"notify", "notifiers of the job"},
 		{"left", "notifiers that have yet to receive the newest state"},
