@@ -64,12 +64,23 @@ func (w *Watcher) started(e *host.Event) {
 		delete(w.jobs, name)
 		return
 	}
-	if _, known := w.jobs[name]; known || len(w.jobs) < maxWatched {
+	if before, known := w.jobs[name]; known || len(w.jobs) < maxWatched {
 		w.jobs[name] = watchedOf(&e.Config)
+		w.warnOfMissing(name, before.notify)
 	}
 	if most := e.Config.Expect.MaxDuration; most > 0 {
 		w.open[attempt{name, e.Run, e.Item, e.Attempt}] = e.At.Add(most)
 		w.poke()
+	}
+}
+
+// warnOfMissing warns of notifiers of a job that this server does not have, except those in warned.
+// mu is held.
+func (w *Watcher) warnOfMissing(name string, warned []string) {
+	for _, to := range w.jobs[name].notify {
+		if w.notifiers[to] == nil && !slices.Contains(warned, to) {
+			w.log.Warn("a job names a notifier that this server does not have; add it to [notify] of all servers", "job", name, "notifier", to)
+		}
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -307,6 +308,22 @@ func TestNewJobIsNotLate(t *testing.T) {
 	}
 	if w.see(nil); len(w.seen) != 0 {
 		t.Errorf("a job that is gone: %v", w.seen)
+	}
+}
+
+// A server warns once of a job whose notifier its own file does not have, since it may have to send
+// the alerts.
+func TestNotifierThatIsMissing(t *testing.T) {
+	t.Parallel()
+	var log strings.Builder
+	w := New(Options{Notifiers: []Notifier{{Name: "ops"}}, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	for _, names := range [][]string{{"ops"}, {"ops", "night"}, {"ops", "night"}, {"ops"}, {"night"}} {
+		of := billing()
+		of.Notify = names
+		w.Count(&host.Event{Kind: host.EventStart, At: time.Now(), Config: of, Run: "1", Attempt: 1})
+	}
+	if n := strings.Count(log.String(), "level=WARN"); n != 2 || !strings.Contains(log.String(), "job=billing notifier=night") {
+		t.Errorf("%d warnings: %s", n, log.String())
 	}
 }
 

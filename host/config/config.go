@@ -105,8 +105,8 @@ type Options struct {
 	Env []string
 	// Stdin is the content of the path "-"; nil is an empty file.
 	Stdin io.Reader
-	// Elsewhere says that the jobs run on other servers, so the [host.allow] of these files
-	// does not limit them.
+	// Elsewhere says that the jobs run on other servers, so the [host.allow] and [notify] of
+	// these files do not limit them.
 	Elsewhere bool
 	// AfterAny allows jobs to run after jobs that these files do not have.
 	AfterAny bool

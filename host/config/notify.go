@@ -103,8 +103,12 @@ func isPort(text string) bool {
 	return text == "" || err == nil && n > 0
 }
 
-// notified checks that the file has the notifiers that a job names.
+// notified checks that the file has the notifiers that a job names. Those of other servers are in
+// their own files.
 func (b *builder) notified(path string, c job.Config) {
+	if b.elsewhere {
+		return
+	}
 	for _, name := range c.Notify {
 		if b.named[joinKey("notify", name)] == (place{}) && !b.broken {
 			b.faultOf(path, "notify", reason.Of(reason.NotifyUnknown, name))

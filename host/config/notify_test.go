@@ -95,6 +95,15 @@ func TestNotifyFaults(t *testing.T) {
 	}
 }
 
+// The notifiers of other servers are in their files, so a job that runs there may name any.
+func TestNotifiersOfOtherServers(t *testing.T) {
+	t.Parallel()
+	f, err := Parse("t.toml", []byte(small+"notify = ['ops']\n"), Options{Elsewhere: true})
+	if err != nil || len(f.Jobs) != 1 || len(f.Jobs[0].Notify) != 1 {
+		t.Errorf("%v: %+v", err, f)
+	}
+}
+
 // mailing returns a notifier that sends mail, with one line added or replaced.
 func mailing(line string) string {
 	lines := map[string]string{"server": "server = 'smtp://h'", "from": "from = 'a@b.c'", "to": "to = ['a@b.c']"}

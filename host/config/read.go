@@ -49,7 +49,7 @@ type reader struct {
 	faulty   map[string]bool // paths with problems
 	broken   bool            // a file could not be parsed, so its definitions are unknown
 
-	elsewhere bool // the grant limits of other servers apply
+	elsewhere bool // the grant limits and notifiers of other servers apply
 	afterAny  bool // jobs may run after jobs of other files
 }
 
