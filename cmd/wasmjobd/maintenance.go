@@ -24,7 +24,8 @@ func maintenanceCommand(term *terminal) *cobra.Command {
 		Use: "maintenance", Short: "Suppress alerts and pause jobs during maintenance",
 		Long: "During a maintenance, no alert of any job is sent, and the jobs that it names are paused. There is\n" +
 			"one maintenance at a time. It ends by itself when its time is over: alerts are sent again and the\n" +
-			"jobs go on, but a job that was paused before stays paused.",
+			"jobs go on, but a job that was paused before stays paused, until its own end. If that comes during\n" +
+			"the maintenance, the pause lasts as long as the maintenance.",
 	}
 	return operatorNoun(term, c, maintenanceStart, maintenanceList, maintenanceEnd)
 }

@@ -60,8 +60,9 @@ func maintenanceOf(m *clustertree.Maintenance) *Maintenance {
 	return &Maintenance{By: m.By, Why: m.Why, Since: time.UnixMilli(m.Since), Until: time.UnixMilli(m.Until), Paused: append([]string{}, m.Paused...)}
 }
 
-// StartMaintenance begins a maintenance. Jobs that are already paused stay as they are. The silence and
-// the pauses of the maintenance expire by themselves.
+// StartMaintenance begins a maintenance. A pause of a job that would end before it is extended to its
+// end, and other pauses stay as they are. The silence and the pauses of the maintenance expire by
+// themselves.
 func (o *Operator) StartMaintenance(ctx context.Context, t MaintenanceTerms) (*Maintenance, error) {
 	const what = "start a maintenance"
 	if t.For < minSilence || t.For > maxSilence {
@@ -72,7 +73,7 @@ func (o *Operator) StartMaintenance(ctx context.Context, t MaintenanceTerms) (*M
 		return nil, err
 	}
 	m := clustertree.Maintenance{By: p.By, Why: p.Why, Since: p.Since, Until: p.Until}
-	if m.Paused, err = o.maintained(ctx, what, t); err != nil {
+	if err := o.choose(ctx, what, t, &m); err != nil {
 		return nil, err
 	}
 	until := time.UnixMilli(m.Until).UTC().Format(time.RFC3339)
@@ -94,7 +95,10 @@ func (o *Operator) StartMaintenance(ctx context.Context, t MaintenanceTerms) (*M
 	begun := maintenanceOf(&m)
 	begun.Paused = []string{}
 	for _, name := range m.Paused {
-		err := o.ask(ctx, verbStart, name, protocol.AskPause{Paused: true, Pause: p})
+		err := o.askBy(ctx, request{verb: verbStart, job: name, about: protocol.AskPause{}, wish: func(v *protocol.View) (protocol.Ask, deed, error) {
+			a := pauseDuring(&m, p, name, v)
+			return a, deedOf(a), nil
+		}})
 		switch {
 		case err == nil:
 			begun.Paused = append(begun.Paused, name)
@@ -107,35 +111,83 @@ func (o *Operator) StartMaintenance(ctx context.Context, t MaintenanceTerms) (*M
 	return begun, nil
 }
 
-// maintained returns the jobs that a maintenance pauses, without those that are already paused.
-func (o *Operator) maintained(ctx context.Context, what string, t MaintenanceTerms) ([]string, error) {
+// choose sets the jobs that a maintenance pauses, and those of their own pauses that it extends.
+func (o *Operator) choose(ctx context.Context, what string, t MaintenanceTerms, m *clustertree.Maintenance) error {
 	if !t.All && len(t.Jobs) == 0 {
-		return nil, nil
+		return nil
 	}
 	jobs, err := o.jobsNow(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	var paused []string
 	for _, name := range t.Jobs {
 		if !slices.ContainsFunc(jobs, func(j JobReport) bool { return j.Name == name }) {
-			return nil, o.noJob(ctx, name)
+			return o.noJob(ctx, name)
 		}
 	}
 	for i := range jobs {
 		j := &jobs[i]
-		if j.Config != nil && !j.Paused && (t.All || slices.Contains(t.Jobs, j.Name)) {
-			paused = append(paused, j.Name)
+		lasts := j.Paused && (j.Pause.Until.IsZero() || j.Pause.Until.UnixMilli() >= m.Until)
+		if j.Config == nil || lasts || !t.All && !slices.Contains(t.Jobs, j.Name) {
+			continue
+		}
+		m.Paused = append(m.Paused, j.Name)
+		if j.Paused {
+			e := clustertree.Extended{Job: j.Name, Until: j.Pause.Until.UnixMilli()}
+			if !j.Pause.Since.IsZero() {
+				e.Since = j.Pause.Since.UnixMilli()
+			}
+			m.Extended = append(m.Extended, e)
 		}
 	}
-	if len(paused) > clustertree.MaxMaintained {
-		return nil, failf(host.Invalid, nil, "%s: it would pause %d jobs, and the limit is %d", what, len(paused), clustertree.MaxMaintained)
+	if len(m.Paused) > clustertree.MaxMaintained {
+		return failf(host.Invalid, nil, "%s: it would pause %d jobs, and the limit is %d", what, len(m.Paused), clustertree.MaxMaintained)
 	}
-	return paused, nil
+	return nil
+}
+
+// extendedOf returns the job's own pause that a maintenance has extended; nil if there is none.
+func extendedOf(m *clustertree.Maintenance, name string) *clustertree.Extended {
+	if i := slices.IndexFunc(m.Extended, func(e clustertree.Extended) bool { return e.Job == name }); i >= 0 {
+		return &m.Extended[i]
+	}
+	return nil
+}
+
+// pauseDuring is the request that pauses a job by p, or extends its own pause.
+func pauseDuring(m *clustertree.Maintenance, p protocol.Pause, name string, v *protocol.View) protocol.AskPause {
+	own := extendedOf(m, name)
+	if own == nil {
+		return protocol.AskPause{Paused: true, Pause: p}
+	}
+	a := protocol.AskPause{Paused: v.Paused, Pause: v.Pause}
+	if v.Pause.Since == own.Since && v.Pause.Until == own.Until { // else another request has replaced the pause
+		a.Pause.Until = m.Until
+	}
+	return a
+}
+
+// pauseAfter is the request that ends what a maintenance did to a job: its own pause goes on until
+// its own end.
+func pauseAfter(m *clustertree.Maintenance, now int64, name string, v *protocol.View) protocol.AskPause {
+	own := extendedOf(m, name)
+	since := m.Since
+	if own != nil {
+		since = own.Since
+	}
+	a := protocol.AskPause{Paused: v.Paused, Pause: v.Pause}
+	switch {
+	case v.Pause.Since != since || v.Pause.Until != m.Until: // another request has replaced the pause
+	case own != nil && own.Until > now:
+		a.Pause.Until = own.Until
+	default:
+		a = protocol.AskPause{}
+	}
+	return a
 }
 
 // EndMaintenance ends the maintenance before its time. It resumes the jobs whose pause is still the
-// one of the maintenance.
+// one of the maintenance. The own end of a pause that it extended holds again.
 func (o *Operator) EndMaintenance(ctx context.Context) (*Maintenance, error) {
 	const what = "end the maintenance"
 	now, err := o.surelyNow(ctx)
@@ -159,10 +211,7 @@ func (o *Operator) EndMaintenance(ctx context.Context) (*Maintenance, error) {
 	}
 	for _, name := range was.Paused {
 		err := o.askBy(ctx, request{verb: verbEnd, job: name, about: protocol.AskPause{}, wish: func(v *protocol.View) (protocol.Ask, deed, error) {
-			a := protocol.AskPause{}
-			if v.Pause.Since != was.Since || v.Pause.Until != was.Until { // another request has replaced the pause
-				a = protocol.AskPause{Paused: v.Paused, Pause: v.Pause}
-			}
+			a := pauseAfter(&was, now.UnixMilli(), name, v)
 			return a, deedOf(a), nil
 		}})
 		if err != nil && host.CodeOf(err) != host.NotFound { // it may have been removed

@@ -92,6 +92,65 @@ func TestMaintenance(t *testing.T) {
 	})
 }
 
+// A pause that would end during a maintenance lasts until its end, and its own end holds again if
+// the maintenance ends before it.
+func TestMaintenanceExtendsPauses(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		reg, rows := embedded.Memory(), &pile{}
+		jobs := []job.Config{{Name: "a", Cron: "0 * * * * ?", Shards: 1}, {Name: "b", Cron: "0 * * * * ?", Shards: 1}}
+		h, stop := start(t, host.Options{Registry: reg, Namespace: "jobs", Jobs: jobs, Runner: host.Func(fine), Sinks: []trace.Sink{rows}})
+		<-h.Ready()
+		time.Sleep(30 * time.Second)
+		o := operate(t, reg)
+		o.As(Author{Name: "ann", Way: BySocket})
+		pause := func(job string, life time.Duration) {
+			t.Helper()
+			if err := o.Pause(t.Context(), job, PauseTerms{For: life, Why: "mine"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		begin := func() {
+			t.Helper()
+			m, err := o.StartMaintenance(t.Context(), MaintenanceTerms{For: 10 * time.Minute, All: true})
+			if err != nil || !slices.Equal(m.Paused, []string{"a", "b"}) {
+				t.Fatalf("%v: %+v", err, m)
+			}
+		}
+		shown := func(job string, until time.Time) {
+			t.Helper()
+			r, err := o.Job(t.Context(), job)
+			if err != nil || r.Paused == until.IsZero() || !r.Pause.Until.Equal(until) || r.Paused && r.Pause.Why != "mine" {
+				t.Errorf("%v: %s is %s %+v", err, job, r.State, r.Pause)
+			}
+		}
+		pause("a", 5*time.Second)
+		began := time.Now()
+		pause("b", 8*time.Minute)
+		begin()
+		time.Sleep(4 * time.Minute)
+		if n := rows.count("a", trace.Succeeded); n != 0 {
+			t.Errorf("%d runs in a maintenance", n)
+		}
+		shown("a", began.Add(10*time.Minute))
+		if _, err := o.EndMaintenance(t.Context()); err != nil {
+			t.Error(err)
+		}
+		shown("a", time.Time{})
+		shown("b", began.Add(8*time.Minute))
+
+		pause("a", 5*time.Second)
+		pause("b", 8*time.Minute)
+		begin()
+		time.Sleep(10*time.Minute + time.Second)
+		shown("a", time.Time{})
+		shown("b", time.Time{})
+		if err := errors.Join(o.Close(), stop(), reg.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // The silence of a maintenance covers every job.
 func TestMaintenanceSilencesAll(t *testing.T) {
 	t.Parallel()

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // MaxMaintained bounds the jobs that a maintenance pauses.
@@ -22,7 +23,18 @@ type Maintenance struct {
 	Until int64  `json:"until"`
 	// Paused are the jobs that it pauses, ascending.
 	Paused []string `json:"paused,omitempty"`
+	// Extended are those of Paused whose own pause would have ended before, ascending by job.
+	Extended []Extended `json:"extended,omitempty"`
 }
+
+// Extended is a pause of a job that a maintenance has extended to its own end.
+type Extended struct {
+	Job   string `json:"job"`
+	Since int64  `json:"since"` // 0: unknown
+	Until int64  `json:"until"` // without the maintenance
+}
+
+func byJobOf(a, b Extended) int { return strings.Compare(a.Job, b.Job) }
 
 // DecodeMaintenance reads the value of the node; an empty value is a maintenance until 0,
 // so none.
@@ -47,6 +59,12 @@ func (m *Maintenance) check() error {
 	if len(m.Paused) > MaxMaintained || !slices.IsSorted(m.Paused) {
 		return fmt.Errorf("it has %d jobs, and the limit is %d, ascending", len(m.Paused), MaxMaintained)
 	}
+	if len(m.Extended) > MaxMaintained || !slices.IsSortedFunc(m.Extended, byJobOf) {
+		return fmt.Errorf("it has %d extended pauses, and the limit is %d, ascending", len(m.Extended), MaxMaintained)
+	}
+	if slices.ContainsFunc(m.Extended, func(e Extended) bool { return e.Since < 0 || e.Since > lastMoment || !isMoment(e.Until) }) {
+		return errors.New("a pause that it extends has no such time")
+	}
 	return nil
 }
 
@@ -54,6 +72,7 @@ func (m *Maintenance) check() error {
 func (m *Maintenance) Encode() []byte {
 	m.V, m.By, m.Why = version, short(m.By, maxWho), short(m.Why, maxSilence)
 	slices.Sort(m.Paused)
+	slices.SortFunc(m.Extended, byJobOf)
 	data := encode(m)
 	if m.check() != nil || len(data) > maxMaintenance {
 		return nil

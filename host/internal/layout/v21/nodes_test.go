@@ -257,6 +257,7 @@ var valueKeys = []struct {
 	}},
 	{"`" + clustertree.NodeMaintenance + "`", [][2]string{
 		{"paused", "jobs that it pauses, at most " + strconv.Itoa(clustertree.MaxMaintained) + "; also `by`, `why`, `since` and `until`"},
+		{"extended", "pauses of these jobs that would have ended before, ascending by `job`; each with its own `since` and `until`"},
 	}},
 	{"other nodes", [][2]string{
 		{"instants", "of `" + jobtree.NodeAssignment + "/{i}`: ascending, at most " + strconv.Itoa(protocol.MaxBackfill)},
