@@ -95,6 +95,9 @@ func (o *operatorVerb) maintenance(ctx context.Context, do func(context.Context,
 		}
 		o.term.printf("maintenance: %s, since %s until %s by %s%s\n", what, stamp(millis(m.Since), time.UTC), stamp(millis(m.Until), time.UTC), orDash(plain(m.By)),
 			reasonOf(m.Why))
+		if len(m.Resumed) > 0 {
+			o.term.printf("resumed: %s\n", plainUpTo(sentenceLimit, strings.Join(m.Resumed, ", ")))
+		}
 		if len(m.Paused) > 0 {
 			o.term.printf("paused: %s\n", plainUpTo(sentenceLimit, strings.Join(m.Paused, ", ")))
 		}

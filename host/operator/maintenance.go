@@ -17,7 +17,9 @@ type Maintenance struct {
 	Why    string    `json:"why,omitempty"`
 	Since  time.Time `json:"since"`
 	Until  time.Time `json:"until"`
-	Paused []string  `json:"paused"` // jobs, by name
+	Paused []string  `json:"paused"` // jobs, by name; after its end, those that stay paused
+	// Resumed are the jobs that its end has resumed.
+	Resumed []string `json:"resumed,omitempty"`
 	// NotPaused are jobs that should have been paused, but no server of ours has run them or they are
 	// gone.
 	NotPaused []string `json:"not_paused,omitempty"`
@@ -188,6 +190,7 @@ func pauseAfter(m *clustertree.Maintenance, now int64, name string, v *protocol.
 
 // EndMaintenance ends the maintenance before its time. It resumes the jobs whose pause is still the
 // one of the maintenance. The own end of a pause that it extended holds again.
+// The result has the jobs that stay paused, and when it ended.
 func (o *Operator) EndMaintenance(ctx context.Context) (*Maintenance, error) {
 	const what = "end the maintenance"
 	now, err := o.surelyNow(ctx)
@@ -209,16 +212,27 @@ func (o *Operator) EndMaintenance(ctx context.Context) (*Maintenance, error) {
 	if err != nil {
 		return nil, err
 	}
+	ended := maintenanceOf(&was)
+	ended.Until, ended.Paused = time.UnixMilli(now.UnixMilli()), []string{}
 	for _, name := range was.Paused {
+		var after protocol.AskPause
+		resumed := false // also by a try without an answer
 		err := o.askBy(ctx, request{verb: verbEnd, job: name, about: protocol.AskPause{}, wish: func(v *protocol.View) (protocol.Ask, deed, error) {
-			a := pauseAfter(&was, now.UnixMilli(), name, v)
-			return a, deedOf(a), nil
+			after = pauseAfter(&was, now.UnixMilli(), name, v)
+			resumed = resumed || v.Paused && !after.Paused
+			return after, deedOf(after), nil
 		}})
 		if err != nil && host.CodeOf(err) != host.NotFound { // it may have been removed
 			return nil, failf(host.CodeOf(err), err, "the maintenance has ended, but some of its jobs stay paused until %s: resume them", time.UnixMilli(was.Until).UTC().Format(time.RFC3339))
 		}
+		switch stays := after.Paused && (after.Pause.Until == 0 || after.Pause.Until > now.UnixMilli()); {
+		case stays:
+			ended.Paused = append(ended.Paused, name)
+		case resumed && err == nil:
+			ended.Resumed = append(ended.Resumed, name)
+		}
 	}
-	return maintenanceOf(&was), nil
+	return ended, nil
 }
 
 func (o *Operator) readMaintenance(ctx context.Context, what string) (clustertree.Maintenance, registry.Node, error) {

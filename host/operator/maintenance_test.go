@@ -133,8 +133,9 @@ func TestMaintenanceExtendsPauses(t *testing.T) {
 			t.Errorf("%d runs in a maintenance", n)
 		}
 		shown("a", began.Add(10*time.Minute))
-		if _, err := o.EndMaintenance(t.Context()); err != nil {
-			t.Error(err)
+		m, err := o.EndMaintenance(t.Context())
+		if err != nil || !slices.Equal(m.Resumed, []string{"a"}) || !slices.Equal(m.Paused, []string{"b"}) || !m.Until.Equal(time.Now()) {
+			t.Errorf("%v: ended with %+v", err, m)
 		}
 		shown("a", time.Time{})
 		shown("b", began.Add(8*time.Minute))
@@ -175,7 +176,7 @@ func TestMaintenanceOfAllJobs(t *testing.T) {
 		if err != nil || !slices.Equal(m.Paused, []string{"zz"}) || !slices.Equal(m.NotPaused, []string{javatest.Name}) {
 			t.Errorf("%v: %+v", err, m)
 		}
-		if m, err = o.EndMaintenance(t.Context()); err != nil {
+		if m, err = o.EndMaintenance(t.Context()); err != nil || !slices.Equal(m.Resumed, []string{"zz"}) || len(m.Paused) != 0 {
 			t.Errorf("%v: %+v", err, m)
 		}
 		if r, err := o.Job(t.Context(), "zz"); err != nil || r.Paused {
