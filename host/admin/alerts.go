@@ -38,18 +38,18 @@ type silenceBody struct {
 	Reason string `json:"reason"`
 }
 
-type silenceDocument struct {
+type newSilenceDocument struct {
 	Version int `json:"version"`
 	operator.Silence
 }
 
-func silenceJob(r *request, name string, b *silenceBody) (silenceDocument, error) {
+func silenceJob(r *request, name string, b *silenceBody) (newSilenceDocument, error) {
 	life, err := time.ParseDuration(b.For)
 	if err != nil {
-		return silenceDocument{}, noTime("/for", b.For, "write a time such as 1h")
+		return newSilenceDocument{}, noTime("/for", b.For, "write a time such as 1h")
 	}
 	s, err := r.op.Silence(r.Context(), name, life, b.Reason)
-	return silenceDocument{1, s}, err
+	return newSilenceDocument{1, s}, err
 }
 
 // Alerts is operator.Operator.Alerts.
@@ -61,7 +61,7 @@ func (c *Client) Alerts(ctx context.Context) ([]operator.Alert, []operator.Silen
 
 // Silence is operator.Operator.Silence.
 func (c *Client) Silence(ctx context.Context, name string, life time.Duration, why string) (operator.Silence, error) {
-	var d silenceDocument
+	var d newSilenceDocument
 	err := c.readJob(ctx, http.MethodPost, name, ":silence", silenceBody{For: life.String(), Reason: why}, &d)
 	return d.Silence, err
 }

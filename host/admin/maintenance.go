@@ -28,28 +28,28 @@ type maintenanceBody struct {
 	All    bool     `json:"all"`
 }
 
-type maintenanceDocument struct {
+type presentMaintenanceDocument struct {
 	Version     int                   `json:"version"`
 	Maintenance *operator.Maintenance `json:"maintenance,omitempty"` // none: there is none
 }
 
-func showMaintenance(r *request) (maintenanceDocument, error) {
+func showMaintenance(r *request) (presentMaintenanceDocument, error) {
 	m, err := r.op.Maintenance(r.Context())
-	return maintenanceDocument{1, m}, err
+	return presentMaintenanceDocument{1, m}, err
 }
 
-func startMaintenance(r *request, b *maintenanceBody) (maintenanceDocument, error) {
+func startMaintenance(r *request, b *maintenanceBody) (presentMaintenanceDocument, error) {
 	life, err := time.ParseDuration(b.For)
 	if err != nil {
-		return maintenanceDocument{}, noTime("/for", b.For, "write a time such as 1h")
+		return presentMaintenanceDocument{}, noTime("/for", b.For, "write a time such as 1h")
 	}
 	m, err := r.op.StartMaintenance(r.Context(), operator.MaintenanceTerms{For: life, Why: b.Reason, Jobs: b.Jobs, All: b.All})
-	return maintenanceDocument{1, m}, err
+	return presentMaintenanceDocument{1, m}, err
 }
 
-func endMaintenance(r *request, _ *nothing) (maintenanceDocument, error) {
+func endMaintenance(r *request, _ *nothing) (presentMaintenanceDocument, error) {
 	m, err := r.op.EndMaintenance(r.Context())
-	return maintenanceDocument{1, m}, err
+	return presentMaintenanceDocument{1, m}, err
 }
 
 // Maintenance is operator.Operator.Maintenance.
@@ -68,7 +68,7 @@ func (c *Client) EndMaintenance(ctx context.Context) (*operator.Maintenance, err
 }
 
 func (c *Client) maintenance(ctx context.Context, method string, body any) (*operator.Maintenance, error) {
-	var d maintenanceDocument
+	var d presentMaintenanceDocument
 	err := c.read(ctx, method, maintenancePath, body, &d)
 	return d.Maintenance, err
 }

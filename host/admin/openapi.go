@@ -32,7 +32,7 @@ func openAPIAction() action {
 }
 
 func openAPIOf(all []route) schema {
-	documents, paths := schemas{}, map[string]schema{}
+	documents, paths := newSchemas(), map[string]schema{}
 	for i := range all {
 		r := &all[i]
 		at := strings.ReplaceAll(r.path, "...}", "}")
@@ -49,7 +49,7 @@ func openAPIOf(all []route) schema {
 			"description": "The API for operators of a server. Later releases add routes and members; they change none.",
 		},
 		"paths": paths,
-		"components": schema{"schemas": documents, "securitySchemes": schema{
+		"components": schema{"schemas": documents.byName, "securitySchemes": schema{
 			"token":   schema{"type": "http", "scheme": "bearer"},
 			"session": schema{"type": "apiKey", "in": "cookie", "name": secureCookie, "description": "Of POST " + sessionPath + ". Writes need the header " + csrfHeader + " as well. Without TLS the cookie is " + plainCookie + "."},
 		}},

@@ -2,6 +2,7 @@ package admin
 
 import (
 	"encoding/json"
+	"fmt"
 	"reflect"
 	"strings"
 	"time"
@@ -14,7 +15,12 @@ import (
 type schema map[string]any
 
 // schemas collects the schemas of the documents, by their names.
-type schemas map[string]schema
+type schemas struct {
+	byName map[string]schema
+	types  map[string]reflect.Type // which type has which name
+}
+
+func newSchemas() schemas { return schemas{map[string]schema{}, map[string]reflect.Type{}} }
 
 const schemaPath = "#/components/schemas/"
 
@@ -52,9 +58,12 @@ func (all schemas) of(t reflect.Type) schema {
 		return schema{"type": "object", "additionalProperties": all.of(t.Elem())}
 	case reflect.Struct:
 		name := documentName(t)
-		if _, ok := all[name]; !ok {
-			all[name] = nil // a type may contain itself
-			all[name] = all.object(t, false)
+		switch known, ok := all.types[name]; {
+		case !ok:
+			all.types[name] = t // a type may contain itself
+			all.byName[name] = all.object(t, false)
+		case known != t:
+			panic(fmt.Sprintf("%v and %v are both called %s: rename one of them", known, t, name))
 		}
 		return schema{"$ref": schemaPath + name}
 	default:
