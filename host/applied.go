@@ -70,6 +70,21 @@ func (a *applied) path(job string) string {
 	return filepath.Join(a.dir, hex.EncodeToString(sum[:16])+".json")
 }
 
+// Applied returns the record in this server's data directory of how its own file defined the job
+// when that was last applied; nil if there is none or it cannot be read, and the file counts as
+// new.
+func (o *Options) Applied(job string) []byte {
+	if o.DataDir == "" {
+		return nil
+	}
+	a := applied{dir: filepath.Join(o.DataDir, "applied"), namespace: o.Namespace}
+	text, err := os.ReadFile(a.path(job))
+	if err != nil {
+		return nil
+	}
+	return text
+}
+
 // recall passes the stored definition of a job to d.
 func (a *applied) recall(job string, d *definition.Definition) {
 	a.mu.Lock()

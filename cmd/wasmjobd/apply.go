@@ -19,7 +19,7 @@ func applyCommand(term *terminal) *cobra.Command {
 		Use: "apply FILE", Short: "Put the jobs of a file into the registry, like a server that reads it", Args: cobra.ExactArgs(1),
 		Long: "Apply merges each job of the file into the registry like a server with that file. A job that is\n" +
 			"not in the registry is created, as by job create. For other jobs, the settings that plan shows as\n" +
-			"taken are written. Changes made in the registry since the file was last applied stay, unless the\n" +
+			"taken or older are written. Changes made in the registry since the file was last applied stay, unless the\n" +
 			"job has overwrite = true. So does the job's module; module set changes it. Jobs that are only in\n" +
 			"the registry stay as they are.\n\n" +
 			"Apply reads only the jobs of the file, and the digests of their modules for new jobs. Bring these\n" +

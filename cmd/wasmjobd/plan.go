@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"log/slog"
 
 	"github.com/spf13/cobra"
 
@@ -22,10 +23,12 @@ func planCommand(term *terminal) *cobra.Command {
 		Long: "Plan compares the jobs of the configuration with the registry by the rules by which a server\n" +
 			"merges them when it starts or reads its files again, and writes nothing. A setting is taken (the\n" +
 			"file's value goes into the registry), drift (the registry was changed since the file was applied,\n" +
-			"and stays as it is) or disputed (both were changed, and the registry stays). With overwrite = true\n" +
-			"all are taken. A job is new, changes, same, unread, or other, which is only in the registry.\n" +
-			"Modules are not compared, and values from another server's file are not known here. If anything is\n" +
-			"drift, disputed or unread, plan exits with 5.",
+			"and stays as it is), older (another file was applied since this one: the registry stays, but apply\n" +
+			"writes the file's value) or disputed (both were changed, and the registry stays). With overwrite =\n" +
+			"true all are taken. A job is new, changes, same, unread, or other, which is only in the registry.\n" +
+			"Modules are not compared. A server remembers in its data_dir what its file said; without the\n" +
+			"data_dir of that server, plan shows what a new server does, so older settings as taken. If anything\n" +
+			"is drift, older, disputed or unread, plan exits with 5.",
 		Example: "  wasmjobd plan\n  wasmjobd plan --config jobs.toml -o json",
 		Args:    cobra.NoArgs,
 	}
@@ -33,7 +36,7 @@ func planCommand(term *terminal) *cobra.Command {
 	c.Flags().DurationVar(&o.timeout, "timeout", defaultPatience, "how long to wait for the registry")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		return o.look(c.Context(), func(ctx context.Context, f *config.File, op *operator.Operator) error {
-			jobs, err := op.Plan(ctx, f.Jobs)
+			jobs, err := op.Plan(ctx, options(f, slog.New(slog.DiscardHandler), nil))
 			if err != nil {
 				return err
 			}
@@ -66,13 +69,17 @@ func printPlan(term *terminal, jobs []operator.Planned) {
 
 // drifted returns an error if the registry does not match the file.
 func drifted(jobs []operator.Planned) error {
-	settings, unread := 0, 0
+	settings, older, unread := 0, 0, 0
 	for _, j := range jobs {
 		if j.Action == operator.PlanUnread {
 			unread++
 		}
 		for _, k := range j.Keys {
-			if k.Fate != operator.FateTaken {
+			switch k.Fate {
+			case operator.FateTaken:
+			case operator.FateOlder:
+				older++
+			default:
 				settings++
 			}
 		}
@@ -80,6 +87,8 @@ func drifted(jobs []operator.Planned) error {
 	switch {
 	case unread > 0:
 		return exitf(exitConflict, "the registry's configuration of %s cannot be read: see wasmjobd doctor --registry", count(unread, "job"))
+	case older > 0:
+		return exitf(exitConflict, "the registry differs from the file in %s; another file was applied since in %s, where wasmjobd apply writes the values of this one; with overwrite = true the file wins", count(settings+older, "setting"), count(older, "setting"))
 	case settings > 0:
 		return exitf(exitConflict, "the registry differs from the file in %s; with overwrite = true the file wins", count(settings, "setting"))
 	}

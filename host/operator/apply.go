@@ -29,7 +29,7 @@ func (o *Operator) ApplyJob(ctx context.Context, text JobText, read func(JobText
 	c.ModuleDigest = "" // keep the registry's
 	err = o.askBy(ctx, request{verb: verbApply, job: c.Name, wish: func(v *protocol.View) (protocol.Ask, deed, error) {
 		l := layout.New(c.Layout, o.namespace, c.Name)
-		merged := p.merge(l, v, c)
+		merged := p.merge(l, v, l.Define(c))
 		if p.Action == PlanUnread {
 			return nil, deed{}, failf(host.Refused, nil, "apply job %s: its definition in the registry cannot be read: %s", c.Name, p.Fault)
 		}

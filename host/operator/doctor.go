@@ -283,7 +283,7 @@ func (c *Checkup) examine(as *host.Options, file *job.Config, l layout.Layout, v
 		c.Needs = append(c.Needs, reason.Of(reason.NotInConfiguration, c.Job, strconv.Quote(settings.Layout), fmt.Sprintf("%.200q", c.Class), strconv.Quote(string(j.Kind))))
 	}
 	if file != nil {
-		c.noteDifferences(l, *file, config, module)
+		c.noteDifferences(as, l, *file, config, module)
 	}
 	if why := scheduleOver(facts.Job); !why.None() {
 		c.Notes = append(c.Notes, why)
@@ -326,8 +326,8 @@ func (c *Checkup) noteServersDown(v *protocol.View) {
 
 // noteDifferences notes where the server's own file and the registry differ. A setting that the
 // file changes differs only until a server has read the file, or if the registry refuses it.
-func (c *Checkup) noteDifferences(l layout.Layout, file job.Config, config definition.Config, module *definition.Module) {
-	merged, err := definition.Merge(l.Define(file), config, module)
+func (c *Checkup) noteDifferences(as *host.Options, l layout.Layout, file job.Config, config definition.Config, module *definition.Module) {
+	merged, err := definition.Merge(filed(as, l, file), config, module)
 	c.breaks(admission.Invalid(err)...)
 	if len(merged.Changed) > 0 {
 		c.note(reason.FileAhead, strings.Join(merged.Changed, ", "))

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/internal/definition"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
@@ -47,12 +48,17 @@ const (
 	FateTaken    = "taken"    // the file's value goes into the registry
 	FateDrift    = "drift"    // the registry was changed after the file was applied, and stays
 	FateDisputed = "disputed" // both have changed, and the registry stays
+	// FateOlder: the file's value was applied before, and another file was applied since. The
+	// registry stays, but ApplyJob writes the file's value.
+	FateOlder = "older"
 )
 
-// Plan returns what a server with these jobs in its file changes in the registry, and where
-// the registry has drifted from the file. It writes nothing. Modules are left out, since a
-// server first looks for their bytes. Jobs are sorted by name.
-func (o *Operator) Plan(ctx context.Context, files []job.Config) ([]Planned, error) {
+// Plan returns what a server with the options as changes in the registry when it reads its file,
+// and where the registry has drifted from the file. It writes nothing. Modules are left out,
+// since a server first looks for their bytes. Jobs are sorted by name.
+func (o *Operator) Plan(ctx context.Context, as host.Options) ([]Planned, error) {
+	as = as.WithDefaults()
+	files := as.Jobs
 	names, err := o.Names(ctx)
 	if err != nil {
 		return nil, err
@@ -71,7 +77,7 @@ func (o *Operator) Plan(ctx context.Context, files []job.Config) ([]Planned, err
 		}
 		delete(rest, files[i].Name)
 		jobs.Go(func() (err error) {
-			all[i], err = o.planned(within, files[i], len(files))
+			all[i], err = o.planned(within, &as, files[i])
 			return err
 		})
 	}
@@ -85,11 +91,10 @@ func (o *Operator) Plan(ctx context.Context, files []job.Config) ([]Planned, err
 	return all, nil
 }
 
-// planned compares one job of a file with the registry. all is the number of jobs that are
-// compared.
-func (o *Operator) planned(ctx context.Context, file job.Config, all int) (Planned, error) {
+// planned compares one job of a server's file with the registry.
+func (o *Operator) planned(ctx context.Context, as *host.Options, file job.Config) (Planned, error) {
 	p := Planned{Job: file.Name, Action: PlanSame, Keys: []PlannedKey{}, Overwrite: file.Overwrite}
-	v, l, err := o.readOutline(ctx, file.Name, readsEach(all))
+	v, l, err := o.readOutline(ctx, file.Name, readsEach(len(as.Jobs)))
 	switch {
 	case err != nil:
 		return p, readError(err, "compare job %s with the registry", file.Name)
@@ -97,20 +102,44 @@ func (o *Operator) planned(ctx context.Context, file job.Config, all int) (Plann
 		p.Action = PlanNew
 		return p, nil
 	}
-	p.merge(l, v, file)
+	p.merge(l, v, filed(as, l, file))
+	if slices.ContainsFunc(p.Keys, func(k PlannedKey) bool { return k.Fate == FateOlder }) {
+		p.keepOlder(l, v, file)
+	}
 	return p, nil
+}
+
+// keepOlder makes keys disputed that ApplyJob would not write, because they were changed in the
+// registry, too.
+func (p *Planned) keepOlder(l layout.Layout, v *protocol.View, file job.Config) {
+	var applied Planned
+	applied.merge(l, v, l.Define(file))
+	for i, k := range p.Keys {
+		if k.Fate == FateOlder && !slices.Contains(applied.Keys, PlannedKey{k.Key, k.Registry, k.File, FateTaken}) {
+			p.Keys[i].Fate = FateDisputed
+		}
+	}
+}
+
+// filed returns the definition of a job in a server's file, with what the server remembers of it.
+func filed(as *host.Options, l layout.Layout, file job.Config) definition.Definition {
+	d := l.Define(file)
+	if said := as.Applied(file.Name); said != nil && d.Recall(said) != nil {
+		return l.Define(file) // the server, too, takes the file as new then
+	}
+	return d
 }
 
 // merge compares a job of a file with the registry, by the same rule by which a server merges
 // the two.
-func (p *Planned) merge(l layout.Layout, v *protocol.View, file job.Config) (merged definition.Merged) {
+func (p *Planned) merge(l layout.Layout, v *protocol.View, file definition.Definition) (merged definition.Merged) {
 	p.Action, p.Keys, p.Fault = PlanSame, []PlannedKey{}, ""
 	config, module := l.Defined(v)
 	if config == nil {
 		p.Action, p.Fault = PlanUnread, cmp.Or(v.ConfigFault, reason.Of(reason.ConfigGone).String())
 		return merged
 	}
-	merged, fault := definition.Merge(l.Define(file), config, module)
+	merged, fault := definition.Merge(file, config, module)
 	if fault != nil {
 		p.Action, p.Fault = PlanUnread, fault.Error()
 		return merged
@@ -118,6 +147,10 @@ func (p *Planned) merge(l layout.Layout, v *protocol.View, file job.Config) (mer
 	merged.Module.Made = module == nil || !module.Applied() // false if a server had it in its file
 	for fate, keys := range map[string][]definition.Dispute{FateTaken: merged.Taken, FateDrift: merged.Drifted, FateDisputed: merged.Disputed} {
 		for _, k := range keys {
+			fate := fate
+			if k.Older {
+				fate = FateOlder
+			}
 			p.Keys = append(p.Keys, PlannedKey{k.Key, k.Registry, k.File, fate})
 		}
 	}

@@ -1,11 +1,17 @@
 package operator
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/internal/definition"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
@@ -76,7 +82,7 @@ func TestPlan(t *testing.T) {
 		}},
 	}
 	for range 2 { // the first has changed nothing
-		got, err := o.Plan(t.Context(), []job.Config{moved, file("comes"), file("calm"), file("broken")})
+		got, err := o.Plan(t.Context(), host.Options{Jobs: []job.Config{moved, file("comes"), file("calm"), file("broken")}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -88,7 +94,7 @@ func TestPlan(t *testing.T) {
 			t.Error(d)
 		}
 	}
-	got, err := o.Plan(t.Context(), []job.Config{forced})
+	got, err := o.Plan(t.Context(), host.Options{Jobs: []job.Config{forced}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,4 +109,67 @@ func TestPlan(t *testing.T) {
 	if err := o.Close(); err != nil {
 		t.Error(err)
 	}
+}
+
+// A server that has applied its file before does not write the values that another file replaced.
+// Plan says which of them ApplyJob would write.
+func TestPlanOfAnOlderFile(t *testing.T) {
+	t.Parallel()
+	o := operate(t, passing(t))
+	put(t, o, registry.Create, "/jobs", "")
+	as := host.Options{Namespace: "jobs", DataDir: t.TempDir(), Jobs: []job.Config{{Name: "j", Kind: job.Simple, Cron: "0 0 2 * * ?", TimeZone: "UTC", Shards: 4, Param: "old", Overlap: job.Skip, OnRegistryLoss: job.CancelOnLoss, Layout: job.Layout21}}}
+	l := layout.NewJob("jobs", "j")
+	first, err := definition.Merge(l.Define(as.Jobs[0]), nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256([]byte("jobs\nj"))
+	path := filepath.Join(as.DataDir, "applied", hex.EncodeToString(sum[:16])+".json")
+	if err := errors.Join(os.Mkdir(filepath.Dir(path), 0o700), os.WriteFile(path, first.Said(), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	newer := as.Jobs[0]
+	newer.Shards, newer.Param = 8, "new"
+	defined(t, o, newer)
+	config, _, _ := l.Nodes()
+	byHand := newer
+	byHand.Param = "by hand"
+	changed, err := definition.Merge(l.Define(byHand), nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := l.Spell(protocol.Definition{}, changed.Definition)
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, o, registry.Set, config, d.Config.String())
+
+	plan := func(want Planned) {
+		t.Helper()
+		got, err := o.Plan(t.Context(), as)
+		if diff := cmp.Diff([]Planned{want}, got); err != nil || diff != "" {
+			t.Errorf("%v %s", err, diff)
+		}
+	}
+	both := []PlannedKey{{"jobParameter", `"by hand"`, `"old"`, FateDisputed}, {"shardingTotalCount", "8", "4", FateOlder}}
+	plan(Planned{Job: "j", Action: PlanSame, Keys: both})
+	wantLines(t, "doctor", checkup(t, o, as).Notes, []string{"applies: jobParameter: ", "applies: shardingTotalCount: "})
+
+	// If the memory is lost or cannot be read, the file counts as new.
+	both[1].Fate = FateTaken
+	for _, lose := range []func() error{func() error { return os.WriteFile(path, []byte("{"), 0o600) }, func() error { return os.Remove(path) }} {
+		if err := lose(); err != nil {
+			t.Fatal(err)
+		}
+		plan(Planned{Job: "j", Action: PlanChanges, Keys: both})
+	}
+}
+
+func checkup(t *testing.T, o *Operator, as host.Options) Checkup {
+	t.Helper()
+	all, err := o.Checkups(t.Context(), as)
+	if err != nil || len(all) != 1 {
+		t.Fatalf("%d jobs, %v", len(all), err)
+	}
+	return all[0]
 }

@@ -195,7 +195,7 @@ var table = map[Code]entry{
 	ListenerOnce:          {words: "its members of ElasticJob have a listener that runs once for all of them: the last one to report its items calls it, so a module that shares the job needs wasmjob_started and wasmjob_completed, too"},
 	FailoverTwice:         {words: "failover is on: members of ElasticJob 2.1.5 run all their items again after they took some over, so after a death a fire may run twice"},
 	RegistryFollowed:      {"the value of the registry applies: {difference}", []string{"difference"}},
-	FileAhead:             {"the registry does not have the configuration's values of {keys} yet: a server writes them when it starts or reads its file again", []string{"keys"}},
+	FileAhead:             {"the registry does not have the configuration's values of {keys} yet", []string{"keys"}},
 	AddressPrefix:         {"members of ElasticJob take {server} and {other} for the same server, because one address begins with the other: they may believe that a dead server is alive", []string{"server", "other"}},
 	TokensBackwards:       {"the history has a run with the token {history}, but the registry has only reached {registry}: it was emptied or replaced, so sinks that remember tokens must forget them", []string{"history", "registry"}},
 
