@@ -42,7 +42,7 @@ var cures = map[Code]string{
 	LatchEmpty:          "if it persists, `wasmjobd job show JOB` names the servers that are disabled: `wasmjobd job enable JOB`",
 	NextModuleRefused:   "check peer_listen and peer_token of that server, which tries again by itself; or `wasmjobd module rollback JOB`",
 
-	FileAhead:        "`wasmjobd apply FILE` writes them, as does a server that starts with the file or reads it again; only a server that remembers the same values from before follows the registry instead",
+	FileAhead:        "`wasmjobd apply FILE` writes them, as does a server that starts with the file or reads it again (`kill -HUP`, `systemctl reload`, or POST /api/v1/config:reload); only a server that remembers the same values from before follows the registry instead",
 	RegistryFollowed: "`wasmjobd apply FILE` writes the file's value if another file was applied since; with overwrite = true in the file its values always apply",
 
 	SessionUnopened: "check ZooKeeper and the network",
