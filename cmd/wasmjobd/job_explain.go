@@ -111,16 +111,11 @@ func withOwnHistory(ctx context.Context, term *terminal, f *config.File, do func
 
 // printExplained shows an explanation, with times in a zone.
 func printExplained(term *terminal, e *operator.Explanation, zone *time.Location) error {
-	if e.At.IsZero() {
+	if e.At.IsZero() && e.Unreadable.None() {
 		term.printf("job %s has no schedule: write --at with the time of its trigger\n", plain(e.Job))
 		return nil
 	}
-	due := "an"
-	if !e.Due {
-		due = "no"
-	}
-	term.printf("job %s at %s: %s instant %s\n", plain(e.Job), stamp(millis(e.At), zone), due, sourceOf(e))
-	term.printf("instant before %s, after %s\n", orDash(stamp(millis(e.Before), zone)), orDash(stamp(millis(e.After), zone)))
+	printDue(term, e, zone)
 	w := table(term, "ITEM\tVERDICT\tSERVER\tSINCE\tUNTIL\tWHY")
 	for i := range e.Items {
 		x := &e.Items[i]
@@ -143,6 +138,24 @@ func sourceOf(e *operator.Explanation) string {
 		return "of its schedule"
 	}
 	return "at which " + plainUpTo(sentenceLimit, strings.Join(e.RunsAfter, " and ")) + " ended well"
+}
+
+// printDue says whether the job has the instant.
+func printDue(term *terminal, e *operator.Explanation, zone *time.Location) {
+	at := ""
+	if !e.At.IsZero() {
+		at = " at " + stamp(millis(e.At), zone)
+	}
+	due := "an"
+	switch {
+	case !e.Unreadable.None():
+		term.printf("job %s%s: %s\n", plain(e.Job), at, plainUpTo(sentenceLimit, e.Unreadable.String()))
+		return
+	case !e.Due:
+		due = "no"
+	}
+	term.printf("job %s%s: %s instant %s\n", plain(e.Job), at, due, sourceOf(e))
+	term.printf("instant before %s, after %s\n", orDash(stamp(millis(e.Before), zone)), orDash(stamp(millis(e.After), zone)))
 }
 
 // verdictOf returns a verdict in words.

@@ -30,11 +30,14 @@ type Explanation struct {
 	RunsAfter []string `json:"runs_after,omitempty"`
 	// Due reports whether the job has the instant, by its present schedule or by RunsAfter;
 	// Before and After are its neighbours there.
-	Due    bool            `json:"due"`
-	Before time.Time       `json:"before,omitzero"`
-	After  time.Time       `json:"after,omitzero"`
-	Items  []Explained     `json:"items"`
-	Now    []reason.Reason `json:"now"` // present faults and blockers of the job
+	Due bool `json:"due"`
+	// Unreadable is why the job's configuration cannot be read, so that its instants are not
+	// known; none if it can.
+	Unreadable reason.Reason   `json:"unreadable,omitzero"`
+	Before     time.Time       `json:"before,omitzero"`
+	After      time.Time       `json:"after,omitzero"`
+	Items      []Explained     `json:"items"`
+	Now        []reason.Reason `json:"now"` // present faults and blockers of the job
 	// Unread names servers and histories that did not answer and may have rows.
 	Unread []string `json:"unread,omitempty"`
 }
@@ -99,6 +102,13 @@ func (o *Operator) Explain(ctx context.Context, q Question) (*Explanation, error
 	}
 	e := &Explanation{Job: q.Job, At: q.At, Items: []Explained{}, Now: append(append([]reason.Reason{}, f.job.Faults...), f.job.Blockers...)}
 	e.Now = append(e.Now, wrong...)
+	switch {
+	case f.job.Config != nil:
+	case v.ConfigFault != "":
+		e.Unreadable = reason.Of(reason.ConfigUnreadable, v.ConfigFault)
+	default:
+		e.Unreadable = reason.Of(reason.ConfigGone)
+	}
 	f.plan(e)
 	if len(views) > 0 {
 		e.RunsAfter = f.job.Config.After
@@ -110,21 +120,32 @@ func (o *Operator) Explain(ctx context.Context, q Question) (*Explanation, error
 	if err := o.recall(ctx, q, e, &f); err != nil {
 		return nil, err
 	}
-	shards := 0
-	if f.job.Config != nil {
-		shards = f.job.Config.Shards
-	}
+	items := f.known()
 	switch {
-	case q.Item != nil && (*q.Item < 0 || *q.Item >= shards && f.rows[*q.Item] == nil):
-		return nil, failf(host.NotFound, nil, "explain job %s: there is no item %d; it has %d", q.Job, *q.Item, shards)
+	case q.Item != nil && !slices.Contains(items, *q.Item) && f.rows[*q.Item] == nil:
+		return nil, failf(host.NotFound, nil, "explain job %s: there is no item %d; it has %d", q.Job, *q.Item, len(items))
 	case q.Item != nil:
-		e.Items = append(e.Items, f.explain(e, *q.Item))
-	default:
-		for i := range shards {
-			e.Items = append(e.Items, f.explain(e, i))
-		}
+		items = []int{*q.Item}
+	}
+	for _, i := range items {
+		e.Items = append(e.Items, f.explain(e, i))
 	}
 	return e, nil
+}
+
+// known returns the items of the job's configuration. If it cannot be read, these are the items
+// in the registry.
+func (f *facts) known() (items []int) {
+	if f.job.Config == nil {
+		for i := range f.items {
+			items = append(items, f.items[i].Item)
+		}
+		return items
+	}
+	for i := range f.job.Config.Shards {
+		items = append(items, i)
+	}
+	return items
 }
 
 // recall adds the rows of the history and, if the job is paused or an item is disabled, the
@@ -227,6 +248,8 @@ func (f *facts) explain(e *Explanation, item int) Explained {
 	case row != nil && row.State == trace.Retried && it != nil && !it.Retry.IsZero():
 		x.Verdict, x.Until = Waits, it.Retry
 	case row != nil:
+	case !e.Unreadable.None():
+		x.Verdict, x.Why = NotBegun, e.Unreadable
 	case !e.Due:
 		x.Verdict, x.Why = NotDue, f.awaits
 		if f.excepted {

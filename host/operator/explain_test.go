@@ -10,8 +10,10 @@ import (
 	"time"
 
 	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/internal/javatest"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/reason"
+	"github.com/wasmjob/wasmjob/host/registry"
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
 	"github.com/wasmjob/wasmjob/host/trace"
 )
@@ -184,5 +186,36 @@ func TestExplainADayThatIsExcepted(t *testing.T) {
 		if x := f.explain(e, 0); x.Verdict != NotDue || x.Why.Code != why || !e.Before.Equal(at.Add(-3*time.Hour)) || !e.After.Equal(at.Add(22*time.Hour)) {
 			t.Errorf("%d minutes past: %+v between %v and %v", minutes, x, e.Before, e.After)
 		}
+	}
+}
+
+// If the configuration cannot be read, Explain says so, and where, instead of what the schedule
+// lacks.
+func TestExplainAJobThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	o := operate(t, passing(t))
+	javatest.Write(t, o.session, javatest.Config(nil))
+	put(t, o, registry.Set, "/jobs/orders/config", "{broken")
+	item := 0
+	for _, q := range []Question{{}, {At: time.Now().Add(-time.Hour)}, {Item: &item}} {
+		q.Job = "orders"
+		e, err := o.Explain(t.Context(), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Unreadable.Code != reason.ConfigUnreadable || !strings.Contains(e.Unreadable.String(), "/jobs/orders/config: ") {
+			t.Errorf("%+v: %s", q, e.Unreadable)
+		}
+		if len(e.Items) == 0 {
+			t.Errorf("%+v: no items", q)
+		}
+		for _, x := range e.Items {
+			if x.Verdict != NotBegun || x.Why != e.Unreadable {
+				t.Errorf("%+v: %+v", q, x)
+			}
+		}
+	}
+	if err := o.Close(); err != nil {
+		t.Error(err)
 	}
 }
