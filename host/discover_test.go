@@ -320,7 +320,7 @@ func TestAServerDoesNotJoinWhatItMayNotRun(t *testing.T) {
 		{func(c *job.Config) { c.Allow.Dirs = []job.Dir{{Host: "/etc", Guest: "/etc"}} }, "the directory /etc is more than"},
 		{func(c *job.Config) { c.Allow.Secrets = []string{"unknown"} }, `there is no secret "unknown"`},
 		{func(c *job.Config) { c.Kind, c.Command, c.Module = job.Script, "/bin/true", "" }, "has no digest of its module"},
-		{func(c *job.Config) { c.ModuleDigest = strings.Repeat("0", 64) }, "no other server offers modules"},
+		{func(c *job.Config) { c.ModuleDigest = strings.Repeat("0", 64) }, "no server of the job offers it: push it"},
 		{func(c *job.Config) { c.Kind = job.Dataflow }, "is of the kinds [simple], not dataflow"},
 		{func(c *job.Config) { c.Cron = "every day" }, "cron: "},
 		{func(c *job.Config) { c.Strategy = "best" }, "strategy: "},
@@ -385,7 +385,7 @@ func TestAModuleComesWithANewPeer(t *testing.T) {
 	})
 	poor, stopPoor := start(t, server(t, reg, "10.0.0.1", rows))
 	<-poor.Ready()
-	until(t, poor, "nobody has it", failing("j", "no other server offers modules"))
+	until(t, poor, "nobody has it", failing("j", "no server of the job offers it: push it"))
 	rich := server(t, reg, "10.0.0.2", rows)
 	rich.Modules = kit("ok")
 	other, stopRich := start(t, rich)

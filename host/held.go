@@ -2,6 +2,9 @@ package host
 
 import (
 	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/wasmjob/wasmjob/host/internal/module"
@@ -23,6 +26,13 @@ func HeldModules(dir string) ([]HeldModule, error) {
 		return nil, failf(Internal, err, "data directory %s", dir)
 	}
 	return heldOf(held), nil
+}
+
+// HasModule reports whether a module may be on the disk of the server with the data directory
+// dir. Unlike HeldModules it creates no directory.
+func HasModule(dir, digest string) bool {
+	_, err := os.Stat(filepath.Join(dir, "modules", digest+".wasm"))
+	return !errors.Is(err, fs.ErrNotExist)
 }
 
 // PruneModules removes modules from the disk of the server with the data directory dir: those

@@ -290,6 +290,9 @@ func (c *Checkup) examine(as *host.Options, file *job.Config, l layout.Layout, v
 	}
 	verdict := admission.Decide(&facts)
 	c.breaks(verdict.Blockers...)
+	if file == nil && joinable && len(v.Members) == 0 {
+		c.breaks(moduleNowhere(as, module)...)
+	}
 	if c.Notes = append(c.Notes, verdict.OnlyAlone...); len(verdict.OnlyAlone) > 0 {
 		c.noteServersDown(v)
 	}
@@ -297,6 +300,16 @@ func (c *Checkup) examine(as *host.Options, file *job.Config, l layout.Layout, v
 	if foreign && !settings.ByAddress {
 		c.noteForeign(as, settings.Failover, form)
 	}
+}
+
+// moduleNowhere returns a reason if a job that no server runs has a module that a server with these
+// options does not have either.
+func moduleNowhere(as *host.Options, module *definition.Module) []reason.Reason {
+	code := module.Wanted()
+	if as.DataDir == "" || code == nil || code.Digest == "" || host.HasModule(as.DataDir, code.Digest) {
+		return nil
+	}
+	return []reason.Reason{reason.Of(reason.ModuleNowhere, code.Digest)}
 }
 
 // noteForeign notes what differs in a job shared with foreign members.

@@ -169,6 +169,7 @@ const (
 
 	CommandNotInFile Code = "command_not_in_file"
 	DigestMissing    Code = "digest_missing"
+	ModuleNowhere    Code = "module_nowhere"
 )
 
 // What goes wrong on a server.

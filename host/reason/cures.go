@@ -30,7 +30,7 @@ var cures = map[Code]string{
 	AccountedAhead:      "nothing, if the clocks are correct now",
 	RecordWouldOverflow: "shorten the runs, set a timeout, or add a server",
 	CronInvalid:         "write a valid cron into the file, or into the registry",
-	NoServer:            "start a server that has the job; if one runs, its log says why it has no session of the registry",
+	NoServer:            "start a server that has the job; if servers run, `wasmjobd module push` brings them a module that none has, and their logs say what else keeps them from it",
 	NobodyLeads:         "wait a moment; if it persists, `wasmjobd doctor --registry` names who is first in the queue of the election latch",
 	NotTakenOver:        "wait a moment: the server has just died; if it persists, see the log of the leader",
 	LatchUnheld:         "delete {node}",
@@ -42,6 +42,7 @@ var cures = map[Code]string{
 	LatchEmpty:          "if it persists, `wasmjobd job show JOB` names the servers that are disabled: `wasmjobd job enable JOB`",
 	NextModuleRefused:   "check peer_listen and peer_token of that server, which tries again by itself; or `wasmjobd module rollback JOB`",
 
+	ModuleNowhere:    "`wasmjobd module push FILE` brings it to the servers",
 	FileAhead:        "`wasmjobd apply FILE` writes them, as does a server that starts with the file or reads it again (`kill -HUP`, `systemctl reload`, or POST /api/v1/config:reload); only a server that remembers the same values from before follows the registry instead",
 	RegistryFollowed: "`wasmjobd apply FILE` writes the file's value if another file was applied since; with overwrite = true in the file its values always apply",
 

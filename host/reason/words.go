@@ -159,6 +159,7 @@ var table = map[Code]entry{
 	ZoneMissing:      {words: "it has no timezone, and members of ElasticJob fire in the zone of their JVM: set timezone to that zone"},
 	CommandNotInFile: {words: "it is a command of the operating system, which a server takes only from its own file: write the job there"},
 	DigestMissing:    {words: "its definition has no digest of its module, without which servers cannot get it: run `wasmjobd module set`"},
+	ModuleNowhere:    {"its module {module} is not in the data_dir of this configuration, and no server runs the job that could offer it", []string{"module"}},
 	MonitorOff:       {words: "monitorExecution is off, so members of ElasticJob could not be kept from running the same item: set it to true"},
 
 	SessionUnopened:   {"registry session: {error}", []string{"error"}},
@@ -181,7 +182,7 @@ var table = map[Code]entry{
 	JobRemoved:        {words: "the job was removed from the registry: it is created again when a server starts whose file defines it"},
 
 	NotInRegistry:         {words: "the job is not in the registry: the first server that starts with this configuration defines it"},
-	NotInConfiguration:    {"this configuration has no [jobs.{job}]: write one with a module, layout = {layout}, class = {class}, kind = {kind}, and the time zone of the JVMs as timezone", []string{"job", "layout", "class", "kind"}},
+	NotInConfiguration:    {"this configuration has no [jobs.{job}]: write one with a module, layout = {layout}, class = {class}, kind = {kind}, the time zone of the JVMs as timezone, and cron and shards as in the registry", []string{"job", "layout", "class", "kind"}},
 	OlderServers:          {"its servers: {servers}", []string{"servers"}},
 	NoConfig:              {words: "it has no configuration, so its members fail at each fire"},
 	InvalidHere:           {"{error}", []string{"error"}},

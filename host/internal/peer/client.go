@@ -19,7 +19,7 @@ import (
 )
 
 // ErrNoPeer reports that there is no address to fetch from.
-var ErrNoPeer = errors.New("no other server offers modules")
+var ErrNoPeer = errors.New("it is not here, and no server of the job offers it: push it with wasmjobd module push")
 
 // Bounds of a client.
 const (
