@@ -63,7 +63,7 @@ func (r *roster) look(name string) (report *JobReport, reading *known) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	k := r.jobs[name]
-	if k != nil && k.report != nil && !k.report.pauseOver() {
+	if k != nil && k.report != nil && !k.report.pauseOver() && !k.report.Resharding { // a reshard becomes overdue without an event
 		return k.report, nil
 	}
 	if k = (&known{}); len(r.jobs) < maxKnown {

@@ -127,3 +127,16 @@ func TestListsReadWhatHasChanged(t *testing.T) {
 		}
 	})
 }
+
+// A cached report is not used while a reshard is pending: no event says that it is overdue.
+func TestARosterReadsAJobWithAReshardAgain(t *testing.T) {
+	t.Parallel()
+	for _, resharding := range []bool{false, true} {
+		r := newRoster("/jobs")
+		_, reading := r.look("j")
+		r.keep("j", reading, &JobReport{Name: "j", Resharding: resharding})
+		if report, _ := r.look("j"); (report == nil) != resharding {
+			t.Errorf("resharding %t: the cached report is %+v", resharding, report)
+		}
+	}
+}

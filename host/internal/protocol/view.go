@@ -64,6 +64,7 @@ type View struct {
 	Items           []Item // by item; as many as the largest number needs
 	Necessary       bool
 	NecessaryV      int32 // version of the mark; each Join raises it or creates the mark
+	NecessaryAt     int64 // when the mark was last set, in ms of the registry's time; for reports only
 	Processing      bool
 	ProcessingOwner int64 // the session that holds it
 	// Sealed: no foreign leader has begun to assign since one of our members adopted the

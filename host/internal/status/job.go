@@ -2,6 +2,7 @@ package status
 
 import (
 	"slices"
+	"strconv"
 
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/reason"
@@ -58,7 +59,7 @@ func Of(v *protocol.View, now int64) Job {
 	for i := range v.Runs {
 		j.Running += len(v.Runs[i].Open)
 	}
-	j.State, j.Faults = j.state(v), j.faults(v)
+	j.State, j.Faults = j.state(v), j.faults(v, now)
 	return j
 }
 
@@ -113,7 +114,10 @@ func (j *Job) disabled() bool {
 	return len(j.Members) > 0 && !slices.ContainsFunc(j.Members, func(m Member) bool { return !m.Disabled })
 }
 
-func (j *Job) faults(v *protocol.View) []reason.Reason {
+// overdue is the time in ms after which a leader of ours says that a reshard is overdue.
+const overdue = 30_000
+
+func (j *Job) faults(v *protocol.View, now int64) []reason.Reason {
 	faults := slices.Clone(v.Faults)
 	add := func(c reason.Code, args ...string) { faults = append(faults, reason.Of(c, args...)) }
 	if v.Config == nil && v.ConfigFault == "" {
@@ -124,6 +128,8 @@ func (j *Job) faults(v *protocol.View) []reason.Reason {
 		add(reason.NoServer)
 	case v.Leader == "" && len(j.Members) > 0 && !j.disabled():
 		add(reason.NobodyLeads)
+	case v.Necessary && member(v, v.Leader) && v.NecessaryAt != 0 && now-v.NecessaryAt > overdue:
+		add(reason.ReshardOverdue, strconv.FormatInt((now-v.NecessaryAt)/1000, 10))
 	}
 	for i := range v.Runs {
 		r := &v.Runs[i]

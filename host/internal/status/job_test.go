@@ -36,6 +36,9 @@ func TestStateOfAJob(t *testing.T) {
 			v.Leader, v.Instances, v.Members, v.Runs[0].Open = "", nil, v.Members[:1], []protocol.Entry{{Item: 1}}
 		}, Running, nil},
 		{"no configuration", func(v *protocol.View) { v.Config = nil }, Unreadable, []reason.Reason{reason.Of(reason.ConfigGone)}},
+		{"a reshard has just become due", func(v *protocol.View) { v.Necessary, v.NecessaryAt = true, 10_000 }, Resharding, nil},
+		{"a reshard is overdue", func(v *protocol.View) { v.Necessary, v.NecessaryAt = true, 9_999 }, Resharding, []reason.Reason{reason.Of(reason.ReshardOverdue, "30")}},
+		{"a foreign leader is slow", func(v *protocol.View) { v.Necessary, v.NecessaryAt, v.Leader = true, 9_999, java }, Resharding, nil},
 		{"a bad configuration", func(v *protocol.View) { v.ConfigFault = "bad" }, Unreadable, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -43,7 +46,7 @@ func TestStateOfAJob(t *testing.T) {
 			v := whole()
 			v.Config = &protocol.Config{Total: 2}
 			tt.change(v)
-			j := Of(v, 0)
+			j := Of(v, 40_000)
 			if diff := cmp.Diff(tt.faults, j.Faults); j.State != tt.state || diff != "" {
 				t.Errorf("%s, want %s\n%s", j.State, tt.state, diff)
 			}

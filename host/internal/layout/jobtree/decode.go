@@ -137,7 +137,10 @@ func (d *Decoder) Apply(path string, n registry.Node) {
 	case NodeCompleted:
 		v.Guarantee.Completed = round(n)
 	case NodeNecessary:
-		v.Necessary, v.NecessaryV = n.Exists, n.Stat.Version
+		v.Necessary, v.NecessaryV, v.NecessaryAt = n.Exists, n.Stat.Version, 0
+		if n.Exists {
+			v.NecessaryAt = n.Stat.ModifiedAt.UnixMilli()
+		}
 	case NodeProcessing:
 		v.Processing, v.ProcessingOwner = n.Exists, int64(n.Stat.Owner)
 	case NodePaused:
