@@ -20,9 +20,13 @@ const (
 )
 
 // addressFlags select another server, which is used instead of the server of a configuration.
-type addressFlags struct{ address, tokenFile, context string }
+type addressFlags struct {
+	address, tokenFile, context string
+	added                       bool // the command has them
+}
 
 func (a *addressFlags) add(c *cobra.Command) {
+	a.added = true
 	c.Flags().StringVar(&a.address, "address", "", "`address` of a server to use, such as https://host:8680; --config is not read ($"+addressVariable+")")
 	c.Flags().StringVar(&a.tokenFile, "token-file", "", "`file` with the token for the server of --address or --context ($"+tokenVariable+")")
 	c.Flags().StringVar(&a.context, "context", "", "`name` of a server in ~/.config/wasmjobd/config.toml, which has its token and certificates ($"+contextVariable+")")

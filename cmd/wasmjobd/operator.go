@@ -80,6 +80,9 @@ func (o *operatorVerb) lookAt(ctx context.Context, f *config.File, do func(*oper
 // ends it.
 func (o *operatorVerb) within(ctx context.Context, verb func(context.Context, *config.File) error) error {
 	if _, absent := os.Stat(defaultConfig); slices.Equal(*o.files, []string{defaultConfig}) && errors.Is(absent, fs.ErrNotExist) {
+		if !o.elsewhere.added {
+			return exitf(exitInvalid, "there is no %s here; name a configuration with --config", defaultConfig)
+		}
 		return exitf(exitInvalid, "there is no %s here; name a configuration with --config, or a server with --address", defaultConfig)
 	}
 	f, err := loadConfig(o.term, *o.files)

@@ -25,7 +25,8 @@ func planCommand(term *terminal) *cobra.Command {
 			"file's value goes into the registry), drift (the registry was changed since the file was applied,\n" +
 			"and stays as it is), older (another file was applied since this one: the registry stays, but apply\n" +
 			"writes the file's value) or disputed (both were changed, and the registry stays). With overwrite =\n" +
-			"true all are taken. A job is new, changes, same, unread, or other, which is only in the registry.\n" +
+			"true all are taken. Plan reads the registry of the configuration, and no server of --context or\n" +
+			"WASMJOBD_CONTEXT. A job is new, changes, same, unread, or other, which is only in the registry.\n" +
 			"Modules are not compared. A server remembers in its data_dir what its file said; without the\n" +
 			"data_dir of that server, plan shows what a new server does, so older settings as taken. If anything\n" +
 			"is drift, older, disputed or unread, plan exits with 5.",
