@@ -24,6 +24,8 @@ var cures = map[Code]string{
 	NodeUnreadable: "restore the node, or delete it if that is what the text says",
 	NodeStray:      "delete the node, or an instance that no session holds by `wasmjobd job shutdown JOB --instance ID`",
 
+	ConfigGone: "restart a server whose file has the job: it writes the configuration; a reload and `wasmjobd apply` do not",
+
 	ClockUnusable:       "set the clock that is wrong",
 	ClockEarly:          "set the clock that is wrong",
 	ClockBehind:         "set the clock that is wrong",
