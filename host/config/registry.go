@@ -187,7 +187,8 @@ func (b *builder) registryTLS() *TLS {
 	return t
 }
 
-// tlsFile returns the path of a file in [registry.tls], or "" if it is not set.
+// tlsFile returns the path of a file in [registry.tls], or "" if it is not set. It keeps the place
+// of the key, for errors when the file is read.
 func (b *builder) tlsFile(key string) string {
 	path := "registry.tls." + key
 	b.laid[path] = b.values[path].at

@@ -17,7 +17,7 @@ type Signer struct {
 	secret ed25519.PrivateKey
 }
 
-// New returns the Signer with a name. It has the same key in every test.
+// New returns the Signer with a name. The name alone determines its key.
 func New(name string) Signer {
 	seed := sha256.Sum256([]byte(name))
 	secret := ed25519.NewKeyFromSeed(seed[:])

@@ -101,7 +101,7 @@ func versions() (host, engine string) {
 
 func (t trials) file(digest string) string { return filepath.Join(t.dir, digest+".json") }
 
-// readTrial returns the record of a module under this setup.
+// readTrial returns the result of a module's trial under this setup.
 func (t trials) readTrial(digest string) (trial, error) {
 	record, err := t.readAnyTrial(digest)
 	if record.Setup != t.setup {
