@@ -76,7 +76,7 @@ func TestServeSurvivesWhatItCompiles(t *testing.T) {
 	d.until(t, func(e eventLine) bool { return e.Job == "quick" && e.Event == "end" && e.State == "succeeded" })
 	d.until(t, func(e eventLine) bool { return e.Job == "slow" && e.Event == "end" && e.State == "failed" })
 
-	if out := verb(t, dir, exitInvalid, "validate", "--modules"); !strings.Contains(out, "jobs.slow: module slow: ") || strings.Contains(out, "jobs.quick: ") {
+	if out := verb(t, dir, exitInvalid, "validate", "--modules"); !strings.Contains(out, "jobs.slow.module: module slow: ") || strings.Contains(out, "jobs.quick: ") {
 		t.Errorf("what this server refuses is not told:\n%s", out)
 	}
 	verb(t, dir, exitNotFound, "module", "retry", "x"+refused.Digest)

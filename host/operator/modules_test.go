@@ -69,7 +69,7 @@ func TestModulesThatCannotBeSet(t *testing.T) {
 	}
 	other := operate(t, reg)
 	err = op.AwaitModule(ctx, "wasm", next.Digest, func(w ModuleWait) {
-		if err := other.WithdrawModule(context.WithoutCancel(ctx), "wasm", next.Digest); err != nil || !strings.Contains(w.Fault, "no other server") {
+		if err := other.WithdrawModule(context.WithoutCancel(ctx), "wasm", next.Digest); err != nil || !strings.Contains(w.Fault, "no server of the job offers it") {
 			t.Errorf("%+v, %v", w, err)
 		}
 	})
