@@ -1,7 +1,6 @@
 package operator
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -38,5 +37,13 @@ func (o *Operator) InForce(ctx context.Context, files []job.Config) ([]job.Confi
 			return nil
 		})
 	}
-	return all, cmp.Or(jobs.Wait(), cmp.Or(denied...))
+	if err := jobs.Wait(); err != nil {
+		return all, err //nolint:wrapcheck // its functions return our errors
+	}
+	for _, err := range denied {
+		if err != nil {
+			return all, err
+		}
+	}
+	return all, nil
 }

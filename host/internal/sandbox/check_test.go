@@ -139,7 +139,7 @@ func TestModuleChecks(t *testing.T) {
 		{"misspelled import", misspelled.job(zero), BadImport, `did you mean "state_get"? If not, a newer host may have it; this host has version 1`},
 		{"import of WASI", ofWASI.job(zero), BadImport, "provide: wasi_snapshot_preview1.sock_open; " + wasiModule + " is available, but without this function"},
 		{"misspelled entry", misnamed(&builder{}, "wasmjob_exceute"), NoEntry, `it exports wasmjob_exceute: did you mean "wasmjob_execute"?`},
-		{"misspelled half of a dataflow", misnamed(fetches, "wasmjob_proces"), NoEntry, `it exports wasmjob_proces: did you mean "wasmjob_process"?`},
+		{"misspelled half of a dataflow", misnamed(fetches, "wasmjob_procss"), NoEntry, `it exports wasmjob_procss: did you mean "wasmjob_process"?`},
 		{"misspelled marker", unmarked.bytes(), NoMarker, `it exports wasmjob_abi_1: did you mean "wasmjob_abi_v1"?`},
 		{"another name", misnamed(&builder{}, "execute"), NoEntry, "could call; export wasmjob_execute"},
 		{"import of another type", wrong.job(zero), BadSignature, "ctx_int has the signature (i32) -> (i32) instead of (i32) -> (i64)"},

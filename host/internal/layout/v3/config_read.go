@@ -157,7 +157,8 @@ func UpdateConfig(class string, raw []byte, c *Config) ([]byte, error) {
 	if !ok {
 		return whole, nil
 	}
-	if back, err := DecodeConfig(c.Class, text); err != nil || !back.writes(is) {
+	back, err := DecodeConfig(c.Class, text)
+	if same := err == nil && back.writes(is); !same {
 		return whole, nil // a line break beside a change has become part of a text
 	}
 	if text, err = bounded(text); err != nil {
