@@ -25,8 +25,8 @@ type healthDocument struct {
 // isOpen reports whether a path is answered without a token.
 func isOpen(path string) bool { return path == healthPath || path == readyPath }
 
-// health answers whether the process works, even if it lacks something: a restart would not
-// bring a registry back.
+// health answers whether the process works. A lost registry is no fault: a restart would not
+// bring it back.
 func health(r *request) (healthDocument, error) {
 	if r.h.o.Alive != nil {
 		if err := r.h.o.Alive(r.Context()); err != nil {

@@ -52,7 +52,7 @@ func command(file, about string, left bool) (exit int) {
 	if signal.Ignore(syscall.SIGTERM); rest != "deaf" {
 		signal.Notify(asked, syscall.SIGTERM)
 	}
-	if err := e.seal("start"); err != nil {
+	if err := e.reportSynced("start"); err != nil {
 		return complain(err)
 	}
 	other := exec.Command(os.Args[0], append(os.Args[1:], "left")...)
@@ -62,13 +62,13 @@ func command(file, about string, left bool) (exit int) {
 	}
 	go func() {
 		<-asked
-		_ = e.seal("stop") // it ends in any case
+		_ = e.reportSynced("stop") // it ends in any case
 		os.Exit(1)
 	}()
 	if err := e.beats(time.Duration(ms) * time.Millisecond); err != nil {
 		return complain(err)
 	}
-	return complain(e.seal("end"))
+	return complain(e.reportSynced("end"))
 }
 
 // complain returns the exit code of a failed command, whose server logs the error.
@@ -105,8 +105,8 @@ func (e *reporter) report(word string) error {
 	return err
 }
 
-// seal appends a line and waits until it is on disk.
-func (e *reporter) seal(word string) error {
+// reportSynced appends a line and waits until it is on disk.
+func (e *reporter) reportSynced(word string) error {
 	if err := e.report(word); err != nil {
 		return err
 	}

@@ -84,9 +84,9 @@ func (s *State) watchRounds() {
 		}
 		w := s.roundPart(e)
 		switch {
-		case !r.Exists && w.was:
+		case !r.Exists && w.was: // it is over
 			*w = roundPart{event: e}
-		case r.Created != w.created: // what is known of another round is void
+		case r.Created != w.created: // another round: only what waits for its nodes is kept
 			*w = roundPart{event: e, items: w.items, created: r.Created}
 		}
 		switch {

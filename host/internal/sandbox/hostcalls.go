@@ -24,8 +24,7 @@ type guestBug string
 
 func (b guestBug) Error() string { return string(b) }
 
-// contextCalls returns the functions that every guest can call. They concern the run
-// itself.
+// contextCalls returns the functions that need no grant and concern the run itself.
 func contextCalls() map[string]body {
 	return map[string]body{
 		abi.FuncCtxStr: ctxStr, abi.FuncCtxInt: ctxInt, abi.FuncCtxJSON: ctxJSON, abi.FuncConfigGet: configGet,

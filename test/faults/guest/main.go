@@ -74,8 +74,8 @@ func (e *evidence) tell(word string, more ...string) error {
 	return nil
 }
 
-// seal appends a line and waits until it is on the disk.
-func (e *evidence) seal(word string) error {
+// reportSynced appends a line and waits until it is on the disk.
+func (e *evidence) reportSynced(word string) error {
 	if err := e.tell(word); err != nil {
 		return err
 	}
@@ -96,7 +96,8 @@ func part(c wasmjob.Context) (amount int, deaf bool, err error) {
 	return amount, rest == "deaf", nil
 }
 
-// work waits for the time in the parameter.
+// work reports its start, signs of life and its end. In between it waits for the time in the
+// parameter.
 func work(c wasmjob.Context) error {
 	e, err := open(c)
 	if err != nil {
@@ -107,7 +108,7 @@ func work(c wasmjob.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := e.seal("start"); err != nil {
+	if err := e.reportSynced("start"); err != nil {
 		return err
 	}
 	for left := time.Duration(ms) * time.Millisecond; left > 0; left -= beat {
@@ -118,7 +119,7 @@ func work(c wasmjob.Context) error {
 			return err
 		}
 	}
-	return e.seal("end")
+	return e.reportSynced("end")
 }
 
 // wait waits. A guest that is asked to stop reports that and fails, unless it is deaf.
@@ -134,7 +135,7 @@ func (e *evidence) wait(d time.Duration, deaf bool) error {
 	case !errors.Is(asked, wasmjob.ErrCancelled):
 		return asked
 	case !deaf:
-		return errors.Join(asked, e.seal("stop"))
+		return errors.Join(asked, e.reportSynced("stop"))
 	}
 	// A guest that was asked to stop cannot sleep any more.
 	for now := begun; now.Sub(begun) < d; {
@@ -156,7 +157,7 @@ func fetch(c wasmjob.Context, out wasmjob.Sink) error {
 	if err != nil {
 		return err
 	}
-	if err := e.seal("start"); err != nil {
+	if err := e.reportSynced("start"); err != nil {
 		return err
 	}
 	next, err := c.State().Int("next")
@@ -197,5 +198,5 @@ func process(c wasmjob.Context, in wasmjob.Batch) error {
 	if err := c.State().SetInt("next", next+int64(len(elements))); err != nil {
 		return err
 	}
-	return e.seal("end")
+	return e.reportSynced("end")
 }

@@ -91,7 +91,7 @@ func (s *names) forget(items []protocol.Item) {
 	maps.DeleteFunc(s.items, func(i int, _ said) bool { return i >= len(items) || !items[i].Exists })
 }
 
-// resolve updates the view from the names.
+// resolve updates the view from the ids that marks and requests name, if these have changed.
 func (d *Decoder) resolve() {
 	s := d.names
 	if s == nil || s.settled {
@@ -99,11 +99,11 @@ func (d *Decoder) resolve() {
 	}
 	s.settled = true
 	if len(s.items) > 0 {
-		d.grow(0)
+		d.grow(0) // copies the items
 	}
 	for i, says := range s.items {
 		d.resolveItem(&d.v.Items[i], says)
-		if says == (said{}) {
+		if says == (said{}) { // it was kept to clear the item
 			delete(s.items, i)
 		}
 	}
