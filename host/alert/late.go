@@ -55,13 +55,15 @@ func (w *Watcher) isLate(ctx context.Context, name string, of *watched, instant 
 	if err != nil {
 		return true
 	}
-	behind, is := late(r, instant, w.seen[name])
+	behind, is, unsure := late(r, instant, w.seen[name])
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now := w.now().UnixMilli()
 	f := fact{job: name, kind: Late, items: behind, count: 1, at: now, when: now, notify: of.notify}
 	before := w.lateAt[name]
 	switch {
+	case unsure && !is: // an alert of the server that checked before stays
+		return w.isAlerting(name)
 	case !is:
 		delete(w.lateAt, name)
 		if f.over = true; w.isAlerting(name) {
@@ -87,16 +89,19 @@ func (w *Watcher) see(all map[string]watched) {
 
 // late returns the items whose runs for an instant, or an earlier one, have not ended, and
 // whether the job is late by that. An item counts from its first assignment, and before that
-// from when the job was seen. A job that an operator has paused or disabled is not late.
-func late(r *operator.JobReport, instant, seen time.Time) (behind []int, is bool) {
+// from when the job was seen. If that was after the instant, late is unsure: a server that saw the
+// job before may have found it late. A job that an operator has paused or disabled is not late.
+func late(r *operator.JobReport, instant, seen time.Time) (behind []int, is, unsure bool) {
 	if r.Paused || r.EndedPause.Has(instant) || r.State == "disabled" {
-		return nil, false
+		return nil, false, false
 	}
+	unsure = len(r.Items) == 0 && !seen.Before(instant)
 	for i := range r.Items {
 		it := &r.Items[i]
 		since, open := it.Accounted, false
 		if since.IsZero() {
 			since = seen
+			unsure = unsure || !it.Disabled && !seen.Before(instant)
 		}
 		switch run := &it.Run; {
 		case run.Cause == "trigger" || run.Instant.IsZero():
@@ -109,7 +114,7 @@ func late(r *operator.JobReport, instant, seen time.Time) (behind []int, is bool
 			behind = append(behind, it.Item)
 		}
 	}
-	return behind, len(behind) > 0 || len(r.Items) == 0 && seen.Before(instant)
+	return behind, len(behind) > 0 || len(r.Items) == 0 && !unsure, unsure
 }
 
 // expecting returns the jobs that are expected to end in time.

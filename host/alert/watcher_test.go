@@ -282,7 +282,7 @@ func TestLateItems(t *testing.T) {
 		"came in a pause that is over": {operator.JobReport{EndedPause: operator.PauseReport{Since: before, Until: after}}, false},
 		"came as a pause ended":        {operator.JobReport{EndedPause: operator.PauseReport{Since: before, Until: at}}, true},
 	} {
-		if _, is := late(&tt.r, at, before); is != tt.late {
+		if _, is, _ := late(&tt.r, at, before); is != tt.late {
 			t.Errorf("%s: %v", name, is)
 		}
 	}
@@ -293,7 +293,7 @@ func TestNewJobIsNotLate(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 3, 1, 3, 0, 0, 0, time.UTC)
 	for name, r := range map[string]operator.JobReport{"no item": {}, "not assigned": {Items: []operator.ItemReport{{}}}} {
-		if behind, is := late(&r, at, at.Add(time.Hour)); is {
+		if behind, is, _ := late(&r, at, at.Add(time.Hour)); is {
 			t.Errorf("%s: %v", name, behind)
 		}
 	}
