@@ -34,8 +34,8 @@ func (id InstanceID) IP() string {
 	return ip
 }
 
-// Validate reports whether the id can name a node of the registry and be part of a task id: it
-// must have two non-empty parts without characters that nodes or task ids reserve.
+// Validate reports whether the id and its IP can name nodes of the registry, and the id can be part of a
+// task id: it must have two non-empty parts without characters that nodes or task ids reserve.
 func (id InstanceID) Validate() error {
 	ip, suffix, err := id.Split()
 	if err != nil {
@@ -44,8 +44,10 @@ func (id InstanceID) Validate() error {
 	if ip == "" || suffix == "" || strings.Contains(suffix, Delimiter) {
 		return fmt.Errorf("instance id %s is not of the form ip%ssuffix", quote(string(id)), Delimiter)
 	}
-	if fault := nodeNameFault(string(id)); fault != "" {
-		return fmt.Errorf("instance id %s %s", quote(string(id)), fault)
+	for _, name := range []string{string(id), ip} {
+		if fault := nodeNameFault(name); fault != "" {
+			return fmt.Errorf("instance id %s %s", quote(name), fault)
+		}
 	}
 	return nil
 }

@@ -76,7 +76,7 @@ func TestInstanceIDs(t *testing.T) {
 	if id != "10.0.0.1@-@77-1" || id.IP() != "10.0.0.1" || id.Validate() != nil {
 		t.Errorf("got %q, %v", id, id.Validate())
 	}
-	for _, bad := range []InstanceID{"", "10.0.0.1", "@-@1", "10.0.0.1@-@", "a@-@b@-@c", "a/b@-@1", "a\x00@-@1", "a\xff@-@1"} {
+	for _, bad := range []InstanceID{"", "10.0.0.1", "@-@1", "10.0.0.1@-@", "a@-@b@-@c", "a/b@-@1", ".@-@1", "..@-@1", "a\x00@-@1", "a\xff@-@1"} {
 		if bad.Validate() == nil {
 			t.Errorf("%q is accepted", bad)
 		}

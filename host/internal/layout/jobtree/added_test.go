@@ -41,6 +41,25 @@ func apply(d *jobtree.Decoder, name string, n registry.Node) {
 	d.Apply(strings.TrimSuffix("/n/j/"+name, "/"), n)
 }
 
+// A mark can be cleared whatever member it names. No server can have an address that is no name of a node.
+func TestMarksThatNameNoMember(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"..@-@1", ".@-@1", "a/b@-@1", "@-@1", "?", ""} {
+		j, d := twoItems()
+		apply(d, "sharding/1/running", registry.Node{Data: []byte(name)})
+		v := d.View()
+		v.Runs = []protocol.Runs{{ID: alive, RunsData: &protocol.RunsData{}}}
+		for _, op := range j.Encode(protocol.ClearMarks{Self: alive, Running: []int{1}}, v) {
+			if !registry.ValidPath(op.Path) {
+				t.Errorf("%q: the transaction names %s", name, op.Path)
+			}
+		}
+		if !v.Items[1].Abandoned {
+			t.Errorf("%q: no mark is left", name)
+		}
+	}
+}
+
 // A mark that outlives its session counts as held by the session of the member that it
 // names, and as abandoned once that session is over.
 func TestMarksThatNameAMember(t *testing.T) {
