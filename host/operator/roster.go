@@ -2,6 +2,7 @@ package operator
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -63,7 +64,7 @@ func (r *roster) look(name string) (report *JobReport, reading *known) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	k := r.jobs[name]
-	if k != nil && k.report != nil && !k.report.pauseOver() && !k.report.Resharding { // a reshard becomes overdue without an event
+	if k != nil && k.report != nil && !k.report.pauseOver() && !k.report.mayBeOverdue() {
 		return k.report, nil
 	}
 	if k = (&known{}); len(r.jobs) < maxKnown {
@@ -76,6 +77,12 @@ func (r *roster) look(name string) (report *JobReport, reading *known) {
 // that.
 func (r *JobReport) pauseOver() bool {
 	return r.Paused && !r.Pause.Until.IsZero() && !time.Now().Before(r.Pause.Until)
+}
+
+// mayBeOverdue reports whether the job has a reshard that becomes overdue without an event. One of a
+// foreign leader does not: it may wait for the next instant, possibly with thousands of other jobs.
+func (r *JobReport) mayBeOverdue() bool {
+	return r.Resharding && !slices.ContainsFunc(r.Members, func(m MemberReport) bool { return m.ID == r.Leader && m.Foreign })
 }
 
 // keep caches a report unless the job has changed since look.

@@ -128,15 +128,26 @@ func TestListsReadWhatHasChanged(t *testing.T) {
 	})
 }
 
-// A cached report is not used while a reshard is pending: no event says that it is overdue.
+// A cached report is not used while a reshard is pending: no event says that it is overdue. That of a
+// foreign leader is never overdue.
 func TestARosterReadsAJobWithAReshardAgain(t *testing.T) {
 	t.Parallel()
-	for _, resharding := range []bool{false, true} {
+	members := []MemberReport{{ID: "10.0.0.1@-@1"}, {ID: "10.0.0.2@-@1", Foreign: true}}
+	for name, tt := range map[string]struct {
+		report JobReport
+		again  bool
+	}{
+		"none":                {JobReport{Leader: members[0].ID}, false},
+		"of a leader of ours": {JobReport{Leader: members[0].ID, Resharding: true}, true},
+		"of no leader":        {JobReport{Resharding: true}, true},
+		"of a foreign leader": {JobReport{Leader: members[1].ID, Resharding: true}, false},
+	} {
 		r := newRoster("/jobs")
 		_, reading := r.look("j")
-		r.keep("j", reading, &JobReport{Name: "j", Resharding: resharding})
-		if report, _ := r.look("j"); (report == nil) != resharding {
-			t.Errorf("resharding %t: the cached report is %+v", resharding, report)
+		tt.report.Members = members
+		r.keep("j", reading, &tt.report)
+		if report, _ := r.look("j"); (report == nil) != tt.again {
+			t.Errorf("%s: the cached report is %+v", name, report)
 		}
 	}
 }
