@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/cobra"
 	_ "modernc.org/sqlite"
 
+	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/admin"
 	"github.com/wasmjob/wasmjob/host/config"
 	"github.com/wasmjob/wasmjob/host/job"
@@ -257,8 +258,8 @@ func (h *historyVerb) printCheck(ctx context.Context, want admin.CheckWanted) er
 			return err
 		}
 		if err := h.readAll(ctx, f, func(ctx context.Context, in []*sqltrace.Reader) (err error) {
-			inForce := func(ctx context.Context, jobs []job.Config) []job.Config {
-				jobs, rest = h.inForce(ctx, f, want.Job, jobs)
+			inForce := func(ctx context.Context, as host.Options) (jobs []job.Config) {
+				jobs, rest = h.inForce(ctx, f, want.Job, as)
 				return jobs
 			}
 			all, err = checkJobs(ctx, histories{in: in, inForce: inForce}, f, want, math.MaxInt64)

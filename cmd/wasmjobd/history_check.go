@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"log/slog"
 	"math"
 	"slices"
 	"time"
@@ -59,7 +60,9 @@ func checkJobs(ctx context.Context, in histories, f *config.File, want admin.Che
 	}
 	jobs := slices.DeleteFunc(slices.Clone(f.Jobs), func(j job.Config) bool { return want.Job != "" && j.Name != want.Job })
 	if in.inForce != nil {
-		jobs = in.inForce(ctx, jobs)
+		as := options(f, slog.New(slog.DiscardHandler), nil)
+		as.Jobs = jobs
+		jobs = in.inForce(ctx, as)
 	}
 	var all []admin.Checked
 	for _, j := range jobs {

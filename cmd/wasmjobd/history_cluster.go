@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/config"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/operator"
@@ -37,14 +38,14 @@ func (h *historyVerb) elsewhere(ctx context.Context, f *config.File, name string
 // inForce returns jobs of the configuration with the settings that are in force, as far as the
 // registry can be read, and what elsewhere returns. In an embedded registry the configuration always
 // wins.
-func (h *historyVerb) inForce(ctx context.Context, f *config.File, name string, jobs []job.Config) ([]job.Config, elsewhere) {
+func (h *historyVerb) inForce(ctx context.Context, f *config.File, name string, as host.Options) ([]job.Config, elsewhere) {
 	if f.Registry.Kind != config.ZooKeeper {
-		return jobs, elsewhere{}
+		return as.Jobs, elsewhere{}
 	}
-	read, why := false, error(nil)
+	jobs, read, why := as.Jobs, false, error(nil)
 	e := h.elsewhereAnd(ctx, f, name, func(ctx context.Context, op *operator.Operator) error {
 		read = true
-		jobs, why = op.InForce(ctx, jobs)
+		jobs, why = op.InForce(ctx, as)
 		return nil
 	})
 	if why != nil {

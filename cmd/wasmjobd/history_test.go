@@ -119,9 +119,9 @@ func TestHistoryCheckWithAnInvalidCron(t *testing.T) {
 	t.Parallel()
 	from, to := int64(0), int64(3000)
 	f := &config.File{Jobs: []job.Config{{Name: "broken", Cron: "* * * * * ?", Shards: 1}, {Name: "often", Cron: "* * * * * ?", Shards: 1}}}
-	in := histories{inForce: func(_ context.Context, files []job.Config) []job.Config {
-		files[0].Cron = "never"
-		return files
+	in := histories{inForce: func(_ context.Context, as host.Options) []job.Config {
+		as.Jobs[0].Cron = "never"
+		return as.Jobs
 	}}
 	all, err := checkJobs(t.Context(), in, f, admin.CheckWanted{From: &from, To: &to}, 1000)
 	if err != nil || len(all) != 2 || len(all[0].Findings) != 0 || len(all[1].Findings) != 1 || all[1].Findings[0].Count != 3 {

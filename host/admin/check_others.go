@@ -20,9 +20,9 @@ import (
 // trace.Check and without the texts of guests. A row that several of them have is returned once.
 type RowsElsewhere func(ctx context.Context, job string, from, to int64) []trace.Row
 
-// InForce returns jobs of the server's files with the settings that are in force, as far as the registry
-// can be read.
-type InForce func(ctx context.Context, files []job.Config) []job.Config
+// InForce returns the jobs of a server with the settings that are in force, as far as the registry can be
+// read.
+type InForce func(ctx context.Context, as host.Options) []job.Config
 
 const (
 	// maxElsewhere limits the rows that a check gets from the others at once, for one job or for all: some

@@ -195,8 +195,8 @@ func checkHistory(r *request) (checkedDocument, error) {
 	if r.asksOthers() && !r.h.o.SharedRuns {
 		rows = others.rows
 	}
-	inForce := func(ctx context.Context, files []job.Config) []job.Config {
-		all, err := r.op.InForce(ctx, files)
+	inForce := func(ctx context.Context, as host.Options) []job.Config {
+		all, err := r.op.InForce(ctx, as)
 		if err != nil {
 			others.unread = append(others.unread, "the registry, for the settings of jobs ("+err.Error()+")")
 		}

@@ -32,7 +32,7 @@ func TestHistoryByAddress(t *testing.T) {
 			return []trace.Row{{Job: "report", Item: 3, Run: "8", Attempt: 1, Instant: 8, Cause: trace.Trigger, State: trace.Failed, HasLog: true, Log: "l"}}, "next", nil
 		},
 		Check: func(ctx context.Context, got CheckWanted, inForce InForce, _ RowsElsewhere) ([]Checked, error) {
-			file := []job.Config{{Name: "report", Kind: job.Simple, Shards: 99, Unsaid: []string{"shards"}, Layout: job.Layout21}}
+			file := host.Options{Jobs: []job.Config{{Name: "report", Kind: job.Simple, Shards: 99, Unsaid: []string{"shards"}, Layout: job.Layout21}}}
 			if all := inForce(ctx, file); len(all) != 1 || all[0].Shards == 99 {
 				t.Errorf("in force is %+v", all)
 			}

@@ -7,17 +7,19 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/internal/definition"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// InForce returns the jobs of a file with the settings that would be in force on a server that
-// joins now: those of the registry, as far as the file does not change them. A job that the registry
+// InForce returns the jobs of a server with the options as, with the settings that would be in force once
+// it has read its file: those of the registry, as far as the file does not change them. A job that the registry
 // does not have, or has without a readable configuration, is as in the file. So is a job that cannot
 // be read; then there is an error, too.
-func (o *Operator) InForce(ctx context.Context, files []job.Config) ([]job.Config, error) {
-	all := slices.Clone(files)
+func (o *Operator) InForce(ctx context.Context, as host.Options) ([]job.Config, error) {
+	as = as.WithDefaults()
+	all := slices.Clone(as.Jobs)
 	denied := make([]error, len(all))
 	jobs, within := errgroup.WithContext(ctx)
 	jobs.SetLimit(readsAtOnce)
@@ -31,7 +33,8 @@ func (o *Operator) InForce(ctx context.Context, files []job.Config) ([]job.Confi
 				return readError(err, "look at job %s", all[i].Name)
 			case isJob(v):
 				if config, module := l.Defined(v); config != nil {
-					all[i], _ = definition.AsJoined(&all[i], l.Define, config, module) // with a file it succeeds
+					define := func(file job.Config) definition.Definition { return filed(&as, l, file) }
+					all[i], _ = definition.AsJoined(&all[i], define, config, module) // with a file it succeeds
 				}
 			}
 			return nil

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/registry"
@@ -35,7 +36,7 @@ func TestSettingsInForce(t *testing.T) {
 		}
 		files = append(files, j)
 	}
-	all, err := o.InForce(t.Context(), files)
+	all, err := o.InForce(t.Context(), host.Options{Jobs: files})
 	got := map[string][3]any{}
 	for _, j := range all {
 		got[j.Name] = [3]any{j.Shards, j.Cron, j.TimeZone}
@@ -47,7 +48,7 @@ func TestSettingsInForce(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if all, err := o.InForce(ctx, files); err == nil || cmp.Diff(files, all) != "" {
+	if all, err := o.InForce(ctx, host.Options{Jobs: files}); err == nil || cmp.Diff(files, all) != "" {
 		t.Errorf("without the registry: %v, %v", all, err)
 	}
 	if err := o.Close(); err != nil {

@@ -153,6 +153,13 @@ func TestPlanOfAnOlderFile(t *testing.T) {
 	}
 	both := []PlannedKey{{"jobParameter", `"by hand"`, `"old"`, FateDisputed}, {"shardingTotalCount", "8", "4", FateOlder}}
 	plan(Planned{Job: "j", Action: PlanSame, Keys: both})
+	inForce := func(shards int) {
+		t.Helper()
+		if got, err := o.InForce(t.Context(), as); err != nil || got[0].Shards != shards {
+			t.Errorf("in force: %+v, %v; want %d items", got, err, shards)
+		}
+	}
+	inForce(8)
 	wantLines(t, "doctor", checkup(t, o, as).Notes, []string{"applies: jobParameter: ", "applies: shardingTotalCount: "})
 
 	// If the memory is lost or cannot be read, the file counts as new.
@@ -162,6 +169,7 @@ func TestPlanOfAnOlderFile(t *testing.T) {
 			t.Fatal(err)
 		}
 		plan(Planned{Job: "j", Action: PlanChanges, Keys: both})
+		inForce(4)
 	}
 }
 
