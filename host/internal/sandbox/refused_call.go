@@ -59,8 +59,9 @@ func (r *run) setCause(err error) {
 	r.cause.err = text[:min(len(text), maxRefusalCause+1+r.log.secrets.slack())]
 }
 
-// query matches the query of a URL, which may contain what only the guest may know.
-var query = regexp.MustCompile(`\?[^\s"]+`)
+// query matches the query of a URL, which may contain what only the guest may know. Within quotes it may
+// have escapes, also of quotes.
+var query = regexp.MustCompile(`\?(?:\\.|[^\s"\\])+`)
 
 // hints returns lines that help to correct the job of a failed run. text is what the
 // author sees already: the reason and the output of the guest.

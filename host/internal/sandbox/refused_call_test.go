@@ -60,6 +60,7 @@ func TestAFailureNamesTheRefusedCall(t *testing.T) {
 		"no request":    {func(a *asking) { a.ask(abi.FuncHTTPRequest, "GET\n\n") }, granted(nil), "the host refused http_request: the request cannot be read: its first line is not METHOD URL"},
 		"network":       {func(a *asking) { a.ask(abi.FuncHTTPRequest, get) }, failing(errors.New("dial: refused")), "the host could not complete http_request: dial: refused"},
 		"masked":        {func(a *asking) { a.ask(abi.FuncHTTPRequest, get) }, failing(errors.New("no\ns3cret at \"https://a/?k=v&x\"")), `the host could not complete http_request: no\n*** at "https://a/?..."`},
+		"quoted query":  {func(a *asking) { a.ask(abi.FuncHTTPRequest, get) }, failing(fmt.Errorf("parse %q: no", `https://a/?k="v\w"`)), `the host could not complete http_request: parse "https://a/?...": no`},
 		"long error":    {func(a *asking) { a.ask(abi.FuncHTTPRequest, get) }, failing(errors.New(strings.Repeat("x", 1000))), "the host could not complete http_request: " + strings.Repeat("x", maxRefusalCause) + "..."},
 		"the last one":  {func(a *asking) { a.ask(abi.FuncNow).ask(abi.FuncMetricAdd, "", 1.0) }, job.Call{}, "the host refused metric_add: a name is 1 to 64 of A-Z a-z 0-9 _ . - and a value is finite"},
 		"repeated well": {func(a *asking) { a.ask(abi.FuncMetricAdd, "", 1.0).ask(abi.FuncMetricAdd, "a", 1.0) }, job.Call{}, ""},
