@@ -109,6 +109,19 @@ func (j *predecessor) follow(ctx context.Context, s *session.Job) {
 	}
 }
 
+// hinders is why the job after this one does not run; none if it does. mu is held.
+func (j *predecessor) hinders() reason.Reason {
+	switch {
+	case !j.why.None() || j.view == nil:
+		return j.why
+	case j.view.Config == nil && j.view.ConfigFault != "":
+		return reason.Of(reason.AfterUnread, strconv.Quote(j.name), j.view.ConfigFault)
+	case !j.been && j.named() != nil: // this server has yet to create a job of its file
+		return reason.Reason{}
+	}
+	return j.view.Hinders(j.name)
+}
+
 // choose returns the layout in which to read the job.
 func (j *predecessor) choose(ctx context.Context, s *session.Job) (layout.Layout, error) {
 	if l := j.named(); l != nil {
@@ -202,11 +215,7 @@ func (j *predecessor) show(v *protocol.View, err error) {
 		if j.view != nil {
 			views = append(views, j.view)
 		}
-		why := j.why
-		if why.None() && j.view != nil && (j.been || j.named() == nil) { // this server has yet to create a job of its file
-			why = j.view.Hinders(j.name)
-		}
-		if !why.None() {
+		if why := j.hinders(); !why.None() {
 			now.Why = append(now.Why, why)
 		}
 	}

@@ -192,6 +192,21 @@ func TestJobsBeforeThatHaveYetToJoin(t *testing.T) {
 	}
 }
 
+// A job before whose configuration cannot be read is there, and hinders the job after it from the first view on.
+func TestJobsBeforeThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	for _, file := range []layout.Layout{nil, layout.NewJob("jobs", "first")} {
+		var got runner.Precedence
+		p := &preceding{notify: func(now runner.Precedence) { got = now }}
+		j := &predecessor{of: p, name: "first", named: func() layout.Layout { return file }}
+		p.jobs = []*predecessor{j}
+		j.show(&protocol.View{ConfigFault: "it is damaged"}, nil)
+		if want := []reason.Reason{reason.Of(reason.AfterUnread, `"first"`, "it is damaged")}; !slices.Equal(got.Why, want) {
+			t.Errorf("file %v: %v, want %v", file, got.Why, want)
+		}
+	}
+}
+
 // A running job follows changes of after.
 func TestJobsRunAfterOthersFromNowOn(t *testing.T) {
 	t.Parallel()
