@@ -114,9 +114,7 @@ func (j *predecessor) hinders() reason.Reason {
 	switch {
 	case !j.why.None() || j.view == nil:
 		return j.why
-	case j.view.Config == nil && j.view.ConfigFault != "":
-		return reason.Of(reason.AfterUnread, strconv.Quote(j.name), j.view.ConfigFault)
-	case !j.been && j.named() != nil: // this server has yet to create a job of its file
+	case !j.been && j.view.ConfigFault == "" && j.named() != nil: // this server has yet to create a job of its file
 		return reason.Reason{}
 	}
 	return j.view.Hinders(j.name)

@@ -26,7 +26,7 @@ func inline[V any](m map[string]V, text func(V) string) string {
 // bare are the characters of keys that need no quotes.
 const bare = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
 
-// quoted returns a list of texts.
+// quoted writes texts as a list.
 func quoted(texts []string) string {
 	all := make([]string, len(texts))
 	for i, s := range texts {
@@ -38,7 +38,7 @@ func quoted(texts []string) string {
 // number returns a number without an exponent.
 func number(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
 
-// text returns the counts.
+// text writes the counts as an inline table.
 func (f Flow) text() string {
 	return fmt.Sprintf("{ batches = %d, succeeded = %d, failed = %d }", f.Batches, f.Succeeded, f.Failed)
 }

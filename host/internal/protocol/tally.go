@@ -147,6 +147,8 @@ func GoodIn(jobs []*View) []int64 {
 // that is over; none if they do. name is this job's.
 func (v *View) Hinders(name string) (why reason.Reason) {
 	switch {
+	case v.ConfigFault != "":
+		return reason.Of(reason.AfterUnread, strconv.Quote(name), v.ConfigFault)
 	case v.Config == nil:
 		return reason.Of(reason.AfterGone, strconv.Quote(name))
 	case v.Shared():

@@ -168,8 +168,9 @@ func deadOf(all []protocol.Pending) []job.InstanceID {
 	return ids
 }
 
-// stillAway adds fences that hold unless one of these foreign members has come back. A foreign member that comes back writes its server's node before its instance's
-// node, or creates it if an operator has deleted it.
+// stillAway adds fences that hold unless one of these foreign members has come back. A
+// foreign member that comes back writes its server's node before its instance's node, or
+// creates it if an operator has deleted it.
 func (t *transaction) stillAway(fence string, members []job.InstanceID) {
 	var ips []string
 	for _, id := range members {
