@@ -50,10 +50,14 @@ func (j *jvm) enterRound(t *thread, root string, items []int) {
 		j.w.after(j.w.roundWait, wake)
 	})
 	j.since = 0
-	if delete(j.waits, root); j.w.now-before >= j.w.roundWait {
+	delete(j.waits, root)
+	unrest, waited := j.w.ledger.unrest, j.w.now-before
+	if waited >= second {
+		j.w.ledger.unrest = j.w.now // its items did not begin at the instants that passed meanwhile
+	}
+	if waited >= j.w.roundWait {
 		j.expired++
-		j.w.ledger.waitedInVain(j, root, before, j.w.ledger.unrest)
-		j.w.ledger.unrest = j.w.now
+		j.w.ledger.waitedInVain(j, root, before, unrest)
 		t.remove(root)
 		t.throw("waited in vain until all have " + path.Base(root))
 	}
