@@ -65,9 +65,10 @@ func (it Item) nodesToPend() int {
 // isStray reports whether no other transaction will delete a mark that outlived its member.
 // A member that makes the item's run pending also deletes the mark, so the mark stays as
 // long as that may happen. Foreign members do that at once, and only for a member that they
-// have seen go.
+// have seen go. If a foreign member has taken the run, nobody makes it pending. Its taker may
+// be waiting for a reshard, for which the leader waits until the mark is gone.
 func (s *facts) isStray(i int) bool {
-	if s.unaccountedRun(i) != nil {
+	if s.unaccountedRun(i) != nil && !s.view.item(i).taken() {
 		return false
 	}
 	if !s.company.shared {

@@ -137,6 +137,8 @@ type Item struct {
 	Owner    ID // "" if unassigned
 	OwnerVer int32
 	Running  int64 // session of the member that runs it, by its running mark; 0: none
+	// RunningVer is the version of the running mark, which another member may write over.
+	RunningVer int32
 	// Abandoned: the item has a running mark, and no member runs it.
 	Abandoned    bool
 	AbandonedBy  ID // the member that the mark names; "": none

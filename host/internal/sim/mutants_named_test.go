@@ -36,6 +36,7 @@ func unnoticed() map[string]string {
 		"clear-marks/assigned": "marks outlive sessions in layout 3 alone; clear_marks_foreign_assigned.txt",
 		"clear-marks/taken":    "as clear-marks/assigned; clear_marks_foreign_stale.txt",
 		"clear-marks/away":     "as clear-marks/assigned; clear_marks_foreign_back.txt",
+		"clear-marks/begun":    "as clear-marks/assigned; clear_marks_foreign_taken.txt",
 		"pend/assigned":        "as clear-marks/assigned; reclaim_layout3_assigned.txt",
 		"request-trigger/gone": "requests have nodes of their own in layout 3 alone; TestRequestsOfTheirOwn",
 		"record-taken":         "the ledger does not ask which member took a run of ours; record_taken.txt, record_taken_unknown.txt",

@@ -331,7 +331,8 @@ func (d *Decoder) mark(parent, name string, n registry.Node) {
 		if n.Exists && d.isNewMark(i, n.Stat.Created) {
 			it.Marks++
 		}
-		it.Running, it.Abandoned = int64(n.Stat.Owner), n.Exists && n.Stat.Owner == 0
+		it.Running, it.RunningVer = int64(n.Stat.Owner), n.Stat.Version
+		it.Abandoned = n.Exists && n.Stat.Owner == 0
 	case MarkMisfire:
 		it.Misfire = n.Exists
 	case MarkDisabled:

@@ -22,7 +22,7 @@ func (t *transaction) clearMarks(m protocol.ClearMarks) {
 		t.notBegunElsewhere(m)
 	}
 	for _, i := range m.Running {
-		t.delete(t.Item(i, MarkRunning), registry.AnyVersion)
+		t.delete(t.Item(i, MarkRunning), t.seen("clear-marks/begun", t.v.Items[i].RunningVer))
 	}
 	for _, i := range m.Failover {
 		t.deleteTaken(i)
@@ -31,8 +31,9 @@ func (t *transaction) clearMarks(m protocol.ClearMarks) {
 
 // notBegunElsewhere checks that no member of ElasticJob has deleted a mark that outlived
 // its member, and begun the item with a mark of its own. Since the former owner was gone,
-// that member would have taken the item, or a leader would have assigned it again. The
-// former owner itself may come back, and begin the item again.
+// that member would have taken the item, or a leader would have assigned it again. If it
+// had taken the item before, it has not given it back, and has not written over the mark.
+// The former owner itself may come back, and begin the item again.
 func (t *transaction) notBegunElsewhere(m protocol.ClearMarks) {
 	stray := func(i int) bool { return t.v.Items[i].Abandoned }
 	if !slices.ContainsFunc(m.Running, stray) {
@@ -41,10 +42,15 @@ func (t *transaction) notBegunElsewhere(m protocol.ClearMarks) {
 	t.notAssigned("clear-marks/assigned")
 	var dead []job.InstanceID
 	for _, i := range m.Running {
-		it := t.v.Items[i]
-		if stray(i) && (it.Failover == "" || it.Nodes.Has(onlyFailovering)) {
-			t.fenced("clear-marks/taken", registry.Op{Kind: registry.Absent, Path: t.Item(i, MarkFailover)})
+		if !stray(i) {
+			continue
 		}
+		it := t.v.Items[i]
+		taken := registry.Op{Kind: registry.Check, Path: t.Item(i, MarkFailover), Version: registry.AnyVersion}
+		if it.Failover == "" || it.Nodes.Has(onlyFailovering) {
+			taken.Kind, taken.Version = registry.Absent, 0
+		}
+		t.fenced("clear-marks/taken", taken)
 		dead = append(dead, it.AbandonedBy)
 	}
 	t.stillAway("clear-marks/away", dead)
