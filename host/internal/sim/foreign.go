@@ -63,10 +63,11 @@ func (l *ledger) theyBegin(items []int, at int64) {
 }
 
 // theyRan records that a foreign member has run items, and had marked them, for the instant
-// at; 0: for another reason.
+// at; 0: for another reason. An item that a member of ours has by then does not count:
+// members of ours have marked it as well, so a short mark of a foreign one is no evidence.
 func (l *ledger) theyRan(items []int, at int64) {
 	for _, i := range items {
-		if at != 0 {
+		if at != 0 && l.foreignIDs[ownerOf(l.v, i)] {
 			l.runs[i] = foreignRun{at, l.w.now}
 		}
 	}

@@ -19,7 +19,7 @@ func (l *ledger) lostForeign(m protocol.ReclaimForeign, by origin) {
 	for _, p := range m.Pend {
 		since, gone := l.away[p.Dead]
 		switch {
-		case p.Dead == "": // its owner is unknown
+		case !l.foreignIDs[p.Dead]: // its owner is unknown, or a member of ours whose pending run a foreign member has written over
 			if k := slices.IndexFunc(by.view.Pending, func(q protocol.Pending) bool { return q.Item == p.Item }); k >= 0 {
 				since, gone = l.left[leftRun{p.Item, by.view.Pending[k].Modified}]
 			}

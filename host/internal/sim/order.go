@@ -107,7 +107,7 @@ func (l *ledger) idle(id protocol.ID, i int) bool {
 	it := v.Items[i]
 	r := recordOf(v, id)
 	n := l.w.options.MaxUnstored
-	return it.Owner == id && !it.Disabled && it.Failover == "" && r != nil && (n == 0 || len(r.Rows) < n) &&
+	return it.Owner == id && !it.Disabled && it.Failover == "" && !it.Abandoned && r != nil && (n == 0 || len(r.Rows) < n) &&
 		(!shared(v) || v.Config.MonitorExecution && !l.sessions[it.Running] && (v.Sealed || !theyLead(v)) && !unadopted(v) && len(v.Pending) == 0)
 }
 
