@@ -64,7 +64,8 @@ func (c Client) Pull(ctx context.Context, ref Reference) (m Module, at Reference
 	return m, at, nil
 }
 
-// manifest fetches the manifest of a reference, and returns its digest.
+// manifest fetches the manifest of a reference, and returns its digest, which is that of the reference if
+// it has one.
 func (c Client) manifest(ctx context.Context, repo *remote.Repository, ref Reference) (m ocispec.Manifest, found string, err error) {
 	wanted := ref.Digest
 	if wanted == "" {
@@ -140,6 +141,7 @@ func (c Client) Push(ctx context.Context, ref Reference, m Module) (Reference, e
 	if len(m.Signature) > 0 {
 		layer.Annotations = map[string]string{signedBy: string(m.Signature)}
 	}
+	// Nothing in the artifact depends on the time, so that the same module gives the same artifact.
 	about, err := json.Marshal(wasmConfig{"wasm", "wasip1", []digest.Digest{layer.Digest}})
 	if err != nil {
 		return ref, fmt.Errorf("push to %s: %w", ref, err)

@@ -22,11 +22,12 @@ import (
 
 const (
 	maxRedirects  = 3
-	headTimeout   = 30 * time.Second
-	maxAnswerHead = 64 << 10
+	headTimeout   = 30 * time.Second // until the headers of an answer
+	maxAnswerHead = 64 << 10         // bytes of these
 )
 
-// repository returns a client of the artifact's repository; done closes its connections.
+// repository returns a client of the artifact's repository; done closes its connections. The client uses
+// TLS, unless the registry is on this machine and has none. It gives credentials to that registry alone.
 func (c Client) repository(ctx context.Context, ref Reference) (repo *remote.Repository, done func(), err error) {
 	if repo, err = remote.NewRepository(ref.Host + "/" + ref.Repository); err != nil {
 		return nil, nil, invalid(ref.String(), err)
@@ -50,10 +51,13 @@ func (c Client) repository(ctx context.Context, ref Reference) (repo *remote.Rep
 			return nil
 		}},
 		Credential: func(_ context.Context, host string) (auth.Credential, error) {
-			if c.Credential == nil || host != repo.Reference.Host() { // docker.io has another one for its API
+			// The host of the API, which for docker.io is not that of the reference. A redirect may ask
+			// for the credential of another host.
+			if c.Credential == nil || host != repo.Reference.Host() {
 				return auth.EmptyCredential, nil
 			}
 			who, err := c.Credential(ref.Host)
+			// Whoever names an authority expects TLS, so an answer without it may come from another program.
 			if repo.PlainHTTP && c.CA != "" && (who.Password != "" || who.IdentityToken != "") {
 				err = errors.New("while OCI_CA is set, credentials are not sent to a registry without TLS")
 			}
@@ -67,7 +71,8 @@ func (c Client) repository(ctx context.Context, ref Reference) (repo *remote.Rep
 	return repo, transport.CloseIdleConnections, nil
 }
 
-// trusted returns a TLS configuration with the authorities that may sign the certificate of a registry.
+// trusted returns a TLS configuration with the authorities that may sign the certificate of a registry:
+// those of the system, and those in c.CA.
 func (c Client) trusted() (*tls.Config, error) {
 	if c.CA == "" {
 		return &tls.Config{MinVersion: tls.VersionTLS12}, nil
@@ -120,13 +125,14 @@ func (s secured) RoundTrip(r *http.Request) (*http.Response, error) {
 // the request, as a text could.
 var codes = regexp.MustCompile(`^[A-Z_]{1,40}$`)
 
-// elsewhere reports whether a registry requires credentials that only a credential helper has.
+// elsewhere reports whether err means that the registry requires credentials, and only a credential helper,
+// which is not started, has them.
 func (c Client) elsewhere(ref Reference, err error) bool {
 	said, answered := errors.AsType[*errcode.ErrorResponse](err)
 	if c.Credential == nil || !errors.Is(err, auth.ErrBasicCredentialNotFound) && !(answered && (said.StatusCode == http.StatusUnauthorized || said.StatusCode == http.StatusForbidden)) {
 		return false
 	}
-	who, _ := c.Credential(ref.Host) // err is its error then
+	who, _ := c.Credential(ref.Host) // an error of its own is in err already
 	return who.Elsewhere
 }
 
@@ -136,8 +142,9 @@ const maxError = 500
 // quoted is a text as %q writes it.
 var quoted = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
 
-// failed is an error that may be shown. It has only the hosts of URLs, since their queries may grant
-// access, and no text of an answer.
+// failed returns err as an error that may be shown. what was attempted with ref, such as "pull". Of URLs it
+// has only the hosts, since their queries may grant access. Of an answer it has only the status and the
+// codes, since its text may repeat secrets of the request.
 func (c Client) failed(what string, ref Reference, err error) error {
 	elsewhere := c.elsewhere(ref, err)
 	if e, ok := errors.AsType[*errcode.ErrorResponse](err); ok {
@@ -152,7 +159,7 @@ func (c Client) failed(what string, ref Reference, err error) error {
 	if e, ok := errors.AsType[*url.Error](err); ok {
 		at, parseErr := url.Parse(e.URL)
 		switch {
-		case parseErr != nil || strings.Contains(e.Err.Error(), "parse Location header"):
+		case parseErr != nil || strings.Contains(e.Err.Error(), "parse Location header"): // that error repeats the URL
 			err = errors.New("the registry names an invalid address")
 		case at.Host == ref.Host && ref.local() && (errors.Is(e.Err, io.EOF) || errors.Is(e.Err, syscall.ECONNRESET)):
 			err = fmt.Errorf("%s %s: %w; a registry on this machine is used without TLS only if it answers TLS with something else", e.Op, at.Host, e.Err)
@@ -169,7 +176,8 @@ func (c Client) failed(what string, ref Reference, err error) error {
 	return fmt.Errorf("%s %s: %w", what, ref, err)
 }
 
-// shown shortens the text of an error, and reduces quoted URLs to their hosts.
+// shown shortens the text of an error, and reduces quoted URLs to their hosts. It hides a quoted text that
+// has a query but no host, or cannot be read.
 func shown(text string) string {
 	text = quoted.ReplaceAllStringFunc(text, func(one string) string {
 		plain, err := strconv.Unquote(one)

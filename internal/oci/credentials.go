@@ -63,6 +63,7 @@ func CredentialIn(path, host string) (Credential, error) {
 	if host == "docker.io" {
 		host = "https://index.docker.io/v1/" // as docker login calls it
 	}
+	// With a helper, docker login leaves an empty entry for the registry.
 	entry, found := all.Auths[host]
 	if entry.Auth == "" {
 		elsewhere := entry.IdentityToken == "" && (found && all.Store != "" || all.Helpers[host] != "")

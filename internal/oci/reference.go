@@ -39,12 +39,14 @@ func Is(text string) bool { return strings.HasPrefix(text, Scheme) }
 // ErrCredentials is the error for a reference with credentials, which it does not repeat.
 var ErrCredentials = errors.New("a reference to an artifact has credentials before its host, so it is not shown; remove them, and use docker login, or OCI_USER and OCI_PASSWORD")
 
-// Parse parses a reference, as oci://registry.example/report:1.4.0@sha256:….
+// Parse parses a reference, as oci://registry.example/report:1.4.0@sha256:…. It refuses one without tag
+// and digest.
 func Parse(text string) (Reference, error) {
 	rest, ok := strings.CutPrefix(text, Scheme)
 	if !ok || len(text) > maxReference {
 		return Reference{}, invalid(text, errors.New("it does not begin with oci://, or is too long"))
 	}
+	// A digest has an @ before it, too, but after the path, and no slash behind it.
 	if user, after, found := strings.Cut(rest, "@"); found && (!strings.Contains(user, "/") || strings.Contains(after, "/")) {
 		return Reference{}, ErrCredentials
 	}
@@ -55,7 +57,7 @@ func Parse(text string) (Reference, error) {
 		repository, tag = path[:i], path[i+1:]
 	}
 	r := Reference{host, repository, tag, digest}
-	for _, reference := range []string{tag, digest} {
+	for _, reference := range []string{tag, digest} { // "" is valid
 		one := registry.Reference{Registry: host, Repository: repository, Reference: reference}
 		if err := one.Validate(); err != nil {
 			return Reference{}, invalid(text, err)
@@ -71,6 +73,7 @@ func Parse(text string) (Reference, error) {
 	return r, nil
 }
 
+// invalid is the error for a text that is not a reference.
 func invalid(text string, why error) error {
 	return fmt.Errorf("%.100q is not a reference to an artifact: %w; write oci://registry.example/report:1.4.0, and @sha256:… after that to pin it", text, why)
 }
