@@ -56,7 +56,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 		return nil, net.ErrClosed
 	}
 	c := &conn{Conn: accepted, of: l, from: Address(accepted.RemoteAddr().String())}
-	c.leave = sync.OnceFunc(func() {
+	c.leave = sync.OnceFunc(func() { // Close may be called twice
 		l.remove(c)
 		<-l.places
 	})
@@ -68,7 +68,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 // may. It returns false when the server ends.
 func (l *Listener) await() bool {
 	for {
-		select { // a closed connection has left a place, whatever else has happened since
+		select { // a connection that was just closed has left a place
 		case l.places <- struct{}{}:
 			return true
 		default:
@@ -88,8 +88,9 @@ func (l *Listener) await() bool {
 	}
 }
 
-// giveWay closes the next connection. If that has not waited for long enough, soon tells
-// when to try again.
+// giveWay closes the connection that next returns, to make room. If that has not waited for long enough,
+// soon receives when it has. soon is nil if the connection was closed, or if none waits. stop frees the
+// timer of soon.
 func (l *Listener) giveWay() (soon <-chan time.Time, stop func()) {
 	l.mu.Lock()
 	next, early := l.next(), time.Duration(0)
@@ -103,7 +104,7 @@ func (l *Listener) giveWay() (soon <-chan time.Time, stop func()) {
 	case early > 0:
 		t := time.NewTimer(early)
 		return t.C, func() { t.Stop() }
-	case l.work(next):
+	case l.work(next): // false: its request has come meanwhile
 		_ = next.Close() // it has sent no request
 	}
 	return nil, func() {}
@@ -139,12 +140,12 @@ func (l *Listener) rest(c *conn) {
 	l.waits = append(l.waits, c)
 	select {
 	case l.rested <- struct{}{}:
-	default:
+	default: // await has not seen an earlier one yet
 	}
 }
 
-// work records that a connection no longer waits. It returns false for a connection that
-// did not wait because it was closed.
+// work records that a connection no longer waits. It returns false if the connection did not wait: it was
+// closed, or already works.
 func (l *Listener) work(c *conn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -207,7 +208,7 @@ func Of(r *http.Request) net.Conn {
 func Handler(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if c, ok := r.Context().Value(connKey{}).(*conn); ok {
-			if !c.of.work(c) {
+			if !c.of.work(c) { // closed to make room
 				return
 			}
 			defer c.of.rest(c)

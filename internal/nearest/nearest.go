@@ -19,7 +19,7 @@ func To(name string, candidates []string) string {
 	if name == "" || len(name) > longest {
 		return ""
 	}
-	best, least := "", 1+max(1, len(name)/3)
+	best, least := "", 1+max(1, len(name)/3) // least is one more than the edits that are accepted
 	begins, several := "", false
 	for _, c := range candidates {
 		p := plain(c)
@@ -29,7 +29,7 @@ func To(name string, candidates []string) string {
 		if d := edits(name, p); d < least {
 			best, least = c, d
 		}
-		if strings.HasPrefix(p, name) && len(p) <= 2*len(name) {
+		if strings.HasPrefix(p, name) && len(p) <= 2*len(name) { // name is its first half or more
 			begins, several = c, begins != ""
 		}
 	}
@@ -54,6 +54,7 @@ func plain(name string) string { return strings.ToLower(strings.ReplaceAll(name,
 // edits counts insertions, deletions, replacements and swaps of neighbours that
 // turn a into b.
 func edits(a, b string) int {
+	// row[j] counts the edits from a[:i] to b[:j], before and older those from a[:i-1] and a[:i-2].
 	older, before, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j

@@ -41,7 +41,8 @@ func (h Handler) Handle(ctx context.Context, r slog.Record) error {
 	return nil
 }
 
-// WithAttrs implements slog.Handler.
+// WithAttrs implements slog.Handler. Like Handle it keeps the values as they are now. The new Handler uses
+// the same queue, so records stay in order.
 func (h Handler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	kept := make([]slog.Attr, len(attrs))
 	for i, a := range attrs {

@@ -52,7 +52,8 @@ func (q *Queue) Put(size int, do func()) {
 	}
 }
 
-// put queues an entry, and reports whether it is the first that is dropped.
+// put queues an entry or, if too much waits, drops it. first means that it is the first dropped entry since
+// the last report.
 func (q *Queue) put(e entry) (first bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -61,9 +62,9 @@ func (q *Queue) put(e entry) (first bool) {
 	}
 	if q.size > 0 && q.size+e.size > room {
 		if q.dropped++; q.dropped > 1 {
-			return false
+			return false // the report that waits counts it
 		}
-		first, e = true, entry{do: q.report}
+		first, e = true, entry{do: q.report} // in the place of the dropped entries
 	}
 	q.waiting = append(q.waiting, e)
 	q.size += e.size
@@ -74,7 +75,7 @@ func (q *Queue) put(e entry) (first bool) {
 	return first
 }
 
-// report reports how many entries were dropped.
+// report calls lost with the number of entries that were dropped since the last report.
 func (q *Queue) report() {
 	q.mu.Lock()
 	dropped := q.dropped
@@ -85,15 +86,15 @@ func (q *Queue) report() {
 	}
 }
 
-// run executes the waiting entries. Flush waits for its end.
+// run calls the waiting functions, one after the other, and ends when none is left. Flush waits for its end.
 func (q *Queue) run() {
 	for do := q.next(0); do.do != nil; do = q.next(do.size) {
 		do.do()
 	}
 }
 
-// next returns the entry after one of the given size; no entry if that was the
-// last.
+// next returns the entry to do now, without a function if none is left. done is the size of the entry
+// before it, whose room is free again.
 func (q *Queue) next(done int) entry {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -105,7 +106,7 @@ func (q *Queue) next(done int) entry {
 		return entry{}
 	}
 	e := q.waiting[0]
-	q.waiting[0] = entry{}
+	q.waiting[0] = entry{} // so that its memory can be freed
 	q.waiting = q.waiting[1:]
 	q.since = time.Now()
 	return e

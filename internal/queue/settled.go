@@ -26,6 +26,7 @@ func settled(a slog.Attr) slog.Attr {
 	return a
 }
 
+// settledAny returns a value that says what x is now.
 func settledAny(x any) slog.Value {
 	switch x.(type) {
 	case nil:

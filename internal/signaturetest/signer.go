@@ -21,7 +21,7 @@ type Signer struct {
 func New(name string) Signer {
 	seed := sha256.Sum256([]byte(name))
 	secret := ed25519.NewKeyFromSeed(seed[:])
-	id, public := seed[:8], secret[ed25519.SeedSize:]
+	id, public := seed[:8], secret[ed25519.SeedSize:] // a key has an id; a secret key is its seed and the public one
 	return Signer{base64.StdEncoding.EncodeToString(slices.Concat([]byte("Ed"), id, public)), id, secret}
 }
 
