@@ -31,6 +31,7 @@ func unpack(archive string) ([]file, error) {
 	return files, nil
 }
 
+// marker returns the name in a line that begins a file.
 func marker(line string) (name string, ok bool) {
 	name, ok = strings.CutPrefix(strings.TrimSuffix(line, "\n"), "-- ")
 	if !ok {

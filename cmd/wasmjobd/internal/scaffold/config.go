@@ -5,7 +5,7 @@ import "strings"
 // configuration returns the jobs.toml of a project, which a server can run unchanged. A line
 // that begins with # and no blank is an example of a setting.
 func (p Project) configuration(module string) string {
-	host, run := "", ""
+	host, run := "", "" // lines of [host.allow] and the job's allow, and of the job
 	switch p.Kind {
 	case "simple":
 		run = "item_params = { 0 = \"earth\", 1 = \"moon\" }\n"
@@ -17,7 +17,7 @@ func (p Project) configuration(module string) string {
 		return strings.NewReplacer("@name@", p.Name, "@module@", module).Replace(strategyConfiguration)
 	}
 	text := strings.NewReplacer("@name@", p.Name, "@module@", module, "@kind@", p.Kind, "@run@", run, "@host@", host).Replace(jobConfiguration)
-	if host != "" { // the module needs this grant
+	if host != "" { // the module needs this grant, so it is no longer an example
 		text = strings.ReplaceAll(text, "#"+host, "")
 	}
 	return text

@@ -16,9 +16,10 @@ type language struct {
 	build, module func(kind string) string // command, and the file that it creates
 }
 
+// always returns the same text for every kind.
 func always(text string) func(string) string { return func(string) string { return text } }
 
-// either chooses between scripts, which are commands, and the other kinds.
+// either returns one text for scripts, which are WASI commands, and another for the other kinds.
 func either(script, rest string) func(string) string {
 	return func(kind string) string {
 		if kind == "script" {
@@ -28,6 +29,7 @@ func either(script, rest string) func(string) string {
 	}
 }
 
+// languages are those of projects, in the order in which the help lists them.
 func languages() []language {
 	return []language{
 		{
@@ -90,9 +92,9 @@ func (p Project) language() (language, error) {
 // compiler finds the version of AssemblyScript with which the SDK is tested.
 var compiler = regexp.MustCompile(`"assemblyscript": "([^"]+)"`)
 
-// replacer replaces names between at signs.
+// replacer replaces the names between at signs in the templates by what they stand for in a project.
 func (l language) replacer(p Project) *strings.Replacer {
-	version := "*"
+	version := "*" // any, to npm
 	if m := compiler.FindStringSubmatch(sdks); m != nil {
 		version = m[1]
 	}

@@ -96,6 +96,7 @@ func (p Project) Files() (map[string]string, error) {
 	}
 	fill := l.replacer(p)
 	files := map[string]string{}
+	// take returns the name in the project of a file in the archive; "" if the project does not get it.
 	for archive, take := range map[string]func(name string) string{
 		l.template: p.ofTemplate,
 		"readme":   func(name string) string { return name },
@@ -133,8 +134,8 @@ func (p Project) Files() (map[string]string, error) {
 	return files, nil
 }
 
-// ofTemplate returns the name in the project of a template's file, or "" if the file is for
-// other kinds.
+// ofTemplate returns the name in the project of a template's file, or "" if the file is for other kinds.
+// The first folder says for which: one kind, all, or lib. A script is a command; the others are libraries.
 func (p Project) ofTemplate(name string) string {
 	folder, rest, _ := strings.Cut(name, "/")
 	if folder == p.Kind || folder == "all" || folder == "lib" && p.Kind != "script" {
@@ -154,7 +155,8 @@ func (p Project) Commands(dir string) (build, run string, err error) {
 	return "(cd " + quoted(dir) + " && " + l.build(p.Kind) + ")", "wasmjobd exec " + quoted(module) + " " + tries[p.Kind], nil
 }
 
-// quoted quotes a word for a shell.
+// quoted quotes a path for a shell, if that is necessary. One that begins with a hyphen gets ./ in front, or
+// commands would take it for a flag.
 func quoted(word string) string {
 	if word != "" && !strings.HasPrefix(word, "-") && !strings.ContainsFunc(word, special) {
 		return word
@@ -165,6 +167,7 @@ func quoted(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
+// special reports whether a character may mean something to a shell.
 func special(r rune) bool {
 	return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("_-./+:@%,", r) || r > 127 && unicode.IsLetter(r))
 }
