@@ -30,18 +30,21 @@ func (g *guestLog) kept() []logLine {
 	return append([]logLine{}, g.lines...)
 }
 
+// logger returns the logger to which the guest logs.
 func (g *guestLog) logger() *slog.Logger { return slog.New(guestHandler{g}) }
 
-// guestHandler is a slog.Handler that writes to a guestLog. It leaves out the attributes for
-// job and item, which are known when one item is run.
+// guestHandler is a slog.Handler that writes to a guestLog. It leaves out the attributes of WithAttrs:
+// job and item are known when one item is run.
 type guestHandler struct{ log *guestLog }
 
 func (h guestHandler) Enabled(context.Context, slog.Level) bool { return true }
 
+// WithAttrs drops the attributes, which are those of job and item.
 func (h guestHandler) WithAttrs([]slog.Attr) slog.Handler { return h }
 
 func (h guestHandler) WithGroup(string) slog.Handler { return h }
 
+// Handle adds the record as one line, with its own attributes. Levels below debug are the guest's trace.
 func (h guestHandler) Handle(_ context.Context, r slog.Record) error {
 	text := r.Message
 	r.Attrs(func(a slog.Attr) bool {

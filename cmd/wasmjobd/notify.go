@@ -51,6 +51,8 @@ func newNotifier(env []string, log *slog.Logger) *notifier {
 		return nil
 	}
 	n := &notifier{socket: socket, every: notifyEvery, log: log}
+	// systemd restarts a server that is silent for WATCHDOG_USEC, so n reports three times as often. The
+	// variables may be inherited: then WATCHDOG_PID is another process, which systemd watches instead.
 	pid, _ := variable(env, "WATCHDOG_PID")
 	usec, _ := variable(env, "WATCHDOG_USEC")
 	if us, err := strconv.ParseInt(usec, 10, 64); err == nil && us > 0 && (pid == "" || pid == strconv.Itoa(os.Getpid())) {
@@ -59,7 +61,8 @@ func newNotifier(env []string, log *slog.Logger) *notifier {
 	return n
 }
 
-// send sends assignments. It does not wait for a manager that does not read.
+// send sends lines in sd_notify's form, NAME=VALUE. It waits a second at most for a manager that does
+// not read.
 func (n *notifier) send(lines string) {
 	if n == nil {
 		return
@@ -79,8 +82,9 @@ func (n *notifier) reloading() (done func()) {
 	return func() { n.send("READY=1") }
 }
 
-// run reports the state of a host until ended is closed. stopping ends when the host should
-// end.
+// run reports the state of a host until ended is closed: when it is ready, when it begins to stop, and
+// in between at intervals. stopping is the context whose end makes the host stop. While the host
+// stops, its guests may need longer than the manager's time limit, so each report asks for more time.
 func (n *notifier) run(stopping context.Context, ended <-chan struct{}, h notified, m *metrics.Metrics) {
 	if n == nil {
 		return
@@ -92,14 +96,14 @@ func (n *notifier) run(stopping context.Context, ended <-chan struct{}, h notifi
 	for {
 		select {
 		case <-ready:
-			ready = nil
+			ready = nil // a closed channel would be chosen again and again
 			n.send("READY=1\nSTATUS=" + statusLine(h, m))
 		case <-stop:
 			stop = nil
 			n.send("STOPPING=1\nSTATUS=" + statusLine(h, m) + extension())
 		case <-again.C:
 			lines := "STATUS=" + statusLine(h, m)
-			if stop == nil {
+			if stop == nil { // it has begun to stop
 				lines += extension()
 			}
 			if n.dogged && h.Alive(context.WithoutCancel(stopping)) == nil {
@@ -112,6 +116,7 @@ func (n *notifier) run(stopping context.Context, ended <-chan struct{}, h notifi
 	}
 }
 
+// extension asks the service manager to wait longer for the end of the server.
 func extension() string {
 	return fmt.Sprintf("\nEXTEND_TIMEOUT_USEC=%d", drainExtension.Microseconds())
 }

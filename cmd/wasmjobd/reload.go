@@ -61,6 +61,8 @@ type fresh struct {
 	code   host.Code // kind of the faults; "": the files are faulty
 }
 
+// newReloader returns the reloader of a server that was started with f. Its channel of requests by a
+// signal holds one: while that waits, further signals ask for nothing else.
 func newReloader(term *terminal, flags serveFlags, f *config.File, log *slog.Logger) *reloader {
 	r := &reloader{term: term, flags: flags, log: log, tty: onTerminal(), asked: make(chan struct{}, 1), wanted: make(chan want), events: admin.NewEvents(), logs: &runlog.Logs{}}
 	r.metrics = metrics.New(metrics.Options{Version: version, Revision: thisBuild().Revision, Log: log})
@@ -139,7 +141,7 @@ func (r *reloader) run(ctx context.Context, h *host.Host) {
 
 // reload makes the host use the present content of the files, or returns all faults in them.
 func (r *reloader) reload(ctx context.Context, h *host.Host) (done fresh) {
-	defer r.manager.reloading()()
+	defer r.manager.reloading()() // notifies the service manager now and at the end
 	running := r.file()
 	next, faults := r.read(running)
 	if len(faults) == 0 {
@@ -150,7 +152,7 @@ func (r *reloader) reload(ctx context.Context, h *host.Host) (done fresh) {
 	if len(faults) > 0 {
 		done = fresh{faults: faults, code: done.code}
 		if ctx.Err() != nil {
-			return done // the server is stopping
+			return done // the server is stopping, which says nothing about the files
 		}
 		r.metrics.Reloaded(false)
 		for _, fault := range faults {
@@ -163,14 +165,15 @@ func (r *reloader) reload(ctx context.Context, h *host.Host) (done fresh) {
 	for _, key := range done.NeedRestart {
 		r.log.Warn("a changed setting needs a restart, the old value stays", "key", key)
 	}
-	r.now.Store(running.With(next))
+	r.now.Store(running.With(next)) // only jobs and modules change without a restart
 	r.alerts.Use(next.Jobs)
 	r.metrics.Reloaded(true)
 	r.log.Info("reloaded", "added", len(done.Added), "changed", len(done.Changed), "removed", len(done.Removed), "unchanged", done.Kept)
 	return done
 }
 
-// otherSecrets returns the keys of secrets that differ from those that the server uses.
+// otherSecrets returns the keys of secrets whose values differ from those that the server uses. A
+// secret that the files no longer name is a changed setting, which NeedsRestart returns.
 func (r *reloader) otherSecrets(next *config.File) (keys []string) {
 	sums := next.SecretSums(r.term.env)
 	for _, key := range slices.Sorted(maps.Keys(r.sums)) {
@@ -181,7 +184,7 @@ func (r *reloader) otherSecrets(next *config.File) (keys []string) {
 	return keys
 }
 
-// try returns what reload would do, or the faults in the files.
+// try returns what reload would do, or all faults in the files. It changes nothing.
 func (r *reloader) try(ctx context.Context, h *host.Host) (done fresh) {
 	next, faults := r.read(r.file())
 	if done.faults = faults; len(faults) > 0 {
@@ -193,7 +196,7 @@ func (r *reloader) try(ctx context.Context, h *host.Host) (done fresh) {
 	return done
 }
 
-// faultsOf returns the faults in the error of a host, and its code.
+// faultsOf returns the faults in the error of a host, and its code; nothing for nil.
 func faultsOf(err error) (faults []error, code host.Code) {
 	if err == nil {
 		return nil, ""
@@ -206,7 +209,7 @@ func faultsOf(err error) (faults []error, code host.Code) {
 
 // read reads the files, and returns the faults that a running server cannot change to.
 func (r *reloader) read(running *config.File) (*config.File, []error) {
-	if slices.Contains(r.flags.files, "-") {
+	if slices.Contains(r.flags.files, "-") { // standard input
 		return nil, []error{errors.New("standard input cannot be read again; name a file with --config, and restart")}
 	}
 	term, err := serveTerminal(r.term, r.flags)
@@ -220,8 +223,10 @@ func (r *reloader) read(running *config.File) (*config.File, []error) {
 	return next, beyond(running, next)
 }
 
-// beyond returns faults of jobs and modules that depend on settings that need a restart: grant
-// limits, and the private files.
+// beyond returns the faults of next that come from settings which change only at a restart. Grants of
+// its jobs must be within the grant limits of running, and must not reach its private files. Private
+// files that are new in next, such as those of new secrets, must not be where running guests may be
+// granted a directory.
 func beyond(running, next *config.File) (faults []error) {
 	allow, own := running.Host.Allow, running.Private()
 	for _, c := range next.Jobs {
@@ -229,11 +234,13 @@ func beyond(running, next *config.File) (faults []error) {
 			faults = append(faults, fmt.Errorf("job %s: %s in the configuration that the server was started with; restart it", c.Name, e.Why))
 		}
 	}
-	var trees job.Allow
+	var trees job.Allow // as if a job had been granted every directory of the limits
 	for _, t := range allow.Dirs {
 		trees.Dirs = append(trees.Dirs, job.Dir{Host: t.Path, Write: t.Write})
 	}
 	for _, p := range next.Private() {
+		// No guest may write into the directory of a file that was private before, so another file
+		// of that kind in it is as safe.
 		known := slices.ContainsFunc(own, func(o job.Private) bool {
 			return o == p || o.Readable && p.Readable && o.What == p.What && filepath.Dir(o.Path) == filepath.Dir(p.Path)
 		})
@@ -244,7 +251,7 @@ func beyond(running, next *config.File) (faults []error) {
 	return faults
 }
 
-// parts returns the faults of which an error consists.
+// parts returns the faults that an error joins, to be logged one by one; else the error itself.
 func parts(err error) []error {
 	if problems, ok := errors.AsType[config.Problems](err); ok {
 		faults := make([]error, len(problems))

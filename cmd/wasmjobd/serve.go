@@ -87,7 +87,8 @@ func serve(ctx context.Context, term *terminal, flags serveFlags) error {
 	// A reader of the log or the events may go away without ending the jobs.
 	signal.Ignore(syscall.SIGPIPE)
 	said, readable := newLogger(term.err, f.Server)
-	screen := isTerminal(term.err)
+	screen := isTerminal(term.err) // before term.err becomes the queue
+	// A reader that is slow must not block the jobs: log, events and messages go through one queue.
 	queued := queue.NewHandler(said.Handler())
 	log := slog.New(queued)
 	term.err, term.flush = queued.Writer(term.err), func() { queued.Flush(flushPatience) }
@@ -101,16 +102,16 @@ func serve(ctx context.Context, term *terminal, flags serveFlags) error {
 			(*do)()
 		}
 	}
-	again := newReloader(term, flags, f, log)
-	again.screen = screen
+	reload := newReloader(term, flags, f, log)
+	reload.screen = screen
 	do := func(ctx context.Context, observe func(host.Event)) error {
 		if flags.shadow {
 			return serveShadow(ctx, f, keys, log, observe)
 		}
-		again.manager = newNotifier(term.env, log)
-		return serveJobs(ctx, again, keys, observe, &lastly)
+		reload.manager = newNotifier(term.env, log)
+		return serveJobs(ctx, reload, keys, observe, &lastly)
 	}
-	return untilSignals(ctx, signalled{again.hangup, runLast}, func(ctx context.Context) error {
+	return untilSignals(ctx, signalled{reload.hangup, runLast}, func(ctx context.Context) error {
 		if flags.events != "-" {
 			return do(ctx, show)
 		}
@@ -137,6 +138,7 @@ type keys struct {
 	supervisor []string // see host.Options
 }
 
+// fetchKeys reads the secrets that a configuration names. The error has all that are missing.
 func fetchKeys(f *config.File, term *terminal) (keys, error) {
 	env := term.env
 	secrets, err := f.Secrets(env)
@@ -153,50 +155,51 @@ func fetchKeys(f *config.File, term *terminal) (keys, error) {
 // commandsPatience is how long a second signal waits until commands are gone.
 const commandsPatience = 5 * time.Second
 
-// serveJobs runs a configuration, which may be read again, until ctx ends. It sets lastly to
-// what must be done if the process ends without waiting for serveJobs.
-func serveJobs(ctx context.Context, again *reloader, k keys, observe func(host.Event), lastly *atomic.Pointer[func()]) error {
-	f, log := again.file(), again.log
+// serveJobs runs the configuration of reload, which may be read again, until ctx ends. It sets lastly
+// to what must be done if the process ends without waiting for serveJobs. observe receives the events
+// of the host for the log and for --events.
+func serveJobs(ctx context.Context, reload *reloader, k keys, observe func(host.Event), lastly *atomic.Pointer[func()]) error {
+	f, log := reload.file(), reload.log
 	o := options(f, log, func(e host.Event) {
 		observe(e)
 		e.Parameter = "" // callers that follow events may have fewer rights than those who can read the configuration
-		again.events.Add(e.Kind, e.Config.Name, lineOf(e))
+		reload.events.Add(e.Kind, e.Config.Name, lineOf(e))
 	})
-	again.alerts = newAlerts(f, k.notifiers, log)
+	reload.alerts = newAlerts(f, k.notifiers, log)
 	o.Count = func(e *host.Event) {
-		again.metrics.Count(e)
-		again.alerts.Count(e)
+		reload.metrics.Count(e)
+		reload.alerts.Count(e)
 	}
-	o.Logs, o.Pull = again.logs, pullFor(again.term)
+	o.Logs, o.Pull = reload.logs, pullFor(reload.term)
 	o.Secrets, o.Peers.Token, o.Compiler, o.Supervisor = k.secrets, k.peers, k.compiler, k.supervisor
-	if f.Registry.Kind == config.ZooKeeper || f.Server.IP != "" {
+	if f.Registry.Kind == config.ZooKeeper || f.Server.IP != "" { // otherwise loopback is enough: no other server sees the id
 		var err error
 		if o.Instance, err = instanceOf(f, log); err != nil {
 			return err
 		}
 	}
-	again.push = operator.Push{Examine: guest.NewExaminer(itself(again.term, examineVerb)).Examine}
+	reload.push = operator.Push{Examine: guest.NewExaminer(itself(reload.term, examineVerb)).Examine}
 	if f.Registry.Kind == config.ZooKeeper { // otherwise there is no other server
-		again.push.Token, again.push.Self = k.peers, o.Instance
+		reload.push.Token, reload.push.Self = k.peers, o.Instance
 	}
-	return withSpans(ctx, &o, again.term.env, log, func() error {
+	return withSpans(ctx, &o, reload.term.env, log, func() error {
 		return withHistory(ctx, f, k.history, func(rows *sqltrace.Store) error {
-			return withSpool(ctx, again, rows, func(sink trace.Sink) error {
+			return withSpool(ctx, reload, rows, func(sink trace.Sink) error {
 				o.Sinks = []trace.Sink{sink}
-				return coded(withServed(ctx, again, k.access, rows, func(r registry.Registry, shared *operator.SharedSession) error {
+				return coded(withServed(ctx, reload, k.access, rows, func(r registry.Registry, shared *operator.SharedSession) error {
 					o.Registry = r
 					h, err := host.New(o)
 					if err == nil {
-						again.metrics.Watch(h)
+						reload.metrics.Watch(h)
 						lastly.Store(new(func() {
 							within, cancel := context.WithTimeout(context.WithoutCancel(ctx), commandsPatience)
 							defer cancel()
 							h.EndCommands(within)
 						}))
-						again.ip = o.WithDefaults().Instance.IP()
-						stop := watchAlerts(ctx, again, r, string(o.WithDefaults().Instance))
-						err = runHost(ctx, h, again, shared, rows)
-						stop()
+						reload.ip = o.WithDefaults().Instance.IP()
+						stop := watchAlerts(ctx, reload, r, string(o.WithDefaults().Instance))
+						err = runHost(ctx, h, reload, shared, rows)
+						stop() // after runHost, whose last rows may still raise alerts
 					}
 					return err
 				}))
@@ -215,7 +218,8 @@ func serveShadow(ctx context.Context, f *config.File, k keys, log *slog.Logger, 
 	if o.Instance, err = instanceOf(f, log); err != nil {
 		return err
 	}
-	return coded(withRegistry(f, k.access, true, log, func(r registry.Registry) error {
+	const readOnly = true // the session refuses writes
+	return coded(withRegistry(f, k.access, readOnly, log, func(r registry.Registry) error {
 		o.Registry = r
 		log.Info("shadow started: it joins nothing, and reports what it would run", "jobs", len(f.Jobs), "instance", o.Instance)
 		return shadow.Run(ctx, o)
@@ -248,18 +252,22 @@ func serveTerminal(term *terminal, flags serveFlags) (*terminal, error) {
 	return &t, nil
 }
 
+// options returns the options of a host that the configuration alone determines. Besides servers, verbs
+// use them that ask what a server with this configuration would do; those have no observe.
 func options(f *config.File, log *slog.Logger, observe func(host.Event)) host.Options {
 	return host.Options{
 		Namespace: f.Registry.Namespace, Jobs: f.Jobs, Modules: modulesIn(f), ModuleKeys: f.Host.ModuleKeys,
-		DataDir: f.Server.DataDir, DrainTimeout: f.Server.DrainTimeout, NoDrain: f.Server.DrainTimeout == 0,
+		DataDir: f.Server.DataDir, DrainTimeout: f.Server.DrainTimeout, NoDrain: f.Server.DrainTimeout == 0, // without NoDrain, 0 means the default
 		Log: log, Observe: observe,
 		Memory: f.Host.Memory, Workers: f.Host.Workers, PrivateHosts: f.Host.Allow.PrivateHosts, NativeScripts: f.Host.NativeScripts, Labels: f.Server.Labels,
 		Allow: f.Host.Allow, Private: f.Private(), Discover: f.Registry.Kind == config.ZooKeeper, Peers: host.Peers{Listen: f.Server.Peers.Listen, Address: f.Server.Peers.Address},
 		MonitorIP: f.Server.MonitorIP,
-		Alone:     true, Created: true,
+		Alone:     true, // this process runs nothing else
+		Created:   true, // also run the jobs that an operator has created in the registry
 	}
 }
 
+// modulesIn returns the modules of a configuration in the form of host.Options.
 func modulesIn(f *config.File) map[string]host.Module {
 	modules := map[string]host.Module{}
 	for _, m := range f.Modules {
@@ -268,17 +276,19 @@ func modulesIn(f *config.File) map[string]host.Module {
 	return modules
 }
 
-// runHost runs the host together with the purge of old rows and the reading of changed files.
-func runHost(ctx context.Context, h *host.Host, again *reloader, shared *operator.SharedSession, rows *sqltrace.Store) error {
-	f, log := again.file(), again.log
+// runHost runs the host until ctx ends, together with everything that serves it: the purge of old rows,
+// the reading of changed files, the requests that operators have left in the registry, and the reports
+// to the service manager.
+func runHost(ctx context.Context, h *host.Host, reload *reloader, shared *operator.SharedSession, rows *sqltrace.Store) error {
+	f, log := reload.file(), reload.log
 	serving, stop := context.WithCancel(ctx)
 	var tasks sync.WaitGroup
 	tasks.Go(func() { tendHistory(serving, f.History, log, rows) })
-	tasks.Go(func() { again.run(serving, h) })
+	tasks.Go(func() { reload.run(serving, h) })
 	tasks.Go(func() { shared.CarryOut(serving, h, log) })
-	tasks.Go(func() { shared.KeepDrained(serving, again.ip, again.reportDrain, log) })
+	tasks.Go(func() { shared.KeepDrained(serving, reload.ip, reload.reportDrain, log) })
 	ended := make(chan struct{})
-	tasks.Go(func() { again.manager.run(ctx, ended, h, again.metrics) })
+	tasks.Go(func() { reload.manager.run(ctx, ended, h, reload.metrics) }) // also while the host drains
 	tasks.Go(func() {
 		select {
 		case <-h.Ready():
@@ -306,6 +316,7 @@ func newLogger(to io.Writer, s config.Server) (log *slog.Logger, readable bool) 
 	return slog.New(slog.NewJSONHandler(jsonWriter{to}, &slog.HandlerOptions{Level: s.LogLevel})), false
 }
 
+// isTerminal reports whether a person may be reading what is written to w.
 func isTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	if !ok {

@@ -24,11 +24,11 @@ import (
 
 // withServed calls do with the registry of a server. Meanwhile operators can reach an embedded
 // registry through the server's socket, since no other process can open it, and any registry
-// through the address of [admin].
-func withServed(ctx context.Context, again *reloader, access config.Access, rows *sqltrace.Store, do func(registry.Registry, *operator.SharedSession) error) error {
-	f, log := again.file(), again.log
+// through the address of [admin]. shared is the one session in which their requests use the registry.
+func withServed(ctx context.Context, reload *reloader, access config.Access, rows *sqltrace.Store, do func(r registry.Registry, shared *operator.SharedSession) error) error {
+	f, log := reload.file(), reload.log
 	atAddress := func(r registry.Registry, shared *operator.SharedSession) error {
-		stop, err := serveAddress(ctx, again, r, shared, rows)
+		stop, err := serveAddress(ctx, reload, r, shared, rows)
 		if err != nil {
 			return err
 		}
@@ -36,7 +36,8 @@ func withServed(ctx context.Context, again *reloader, access config.Access, rows
 		return do(r, shared)
 	}
 	if f.Registry.Kind == config.ZooKeeper {
-		return withRegistry(f, access, false, log, func(r registry.Registry) error {
+		const readOnly = false
+		return withRegistry(f, access, readOnly, log, func(r registry.Registry) error {
 			shared := operator.NewSharedSession(r, f.Registry.Namespace)
 			return errors.Join(atAddress(r, shared), shared.Close())
 		})
@@ -46,7 +47,7 @@ func withServed(ctx context.Context, again *reloader, access config.Access, rows
 		return err
 	}
 	shared := operator.NewSharedSession(r, f.Registry.Namespace)
-	stop := serveSocket(ctx, again, shared, rows)
+	stop := serveSocket(ctx, reload, shared, rows)
 	err = atAddress(r, shared)
 	stop() // before the lock of the directory is released with the registry: the next server creates its own socket
 	return errors.Join(err, shared.Close(), r.Close())
@@ -54,16 +55,16 @@ func withServed(ctx context.Context, again *reloader, access config.Access, rows
 
 // serveSocket answers operators on the socket in the data directory until stop is called. If
 // that fails, the server runs anyway.
-func serveSocket(ctx context.Context, again *reloader, shared *operator.SharedSession, rows *sqltrace.Store) (stop func()) {
-	log := again.log
-	s, err := admin.Listen(ctx, again.file().Server.DataDir)
+func serveSocket(ctx context.Context, reload *reloader, shared *operator.SharedSession, rows *sqltrace.Store) (stop func()) {
+	log := reload.log
+	s, err := admin.Listen(ctx, reload.file().Server.DataDir)
 	if err != nil {
 		log.Error("operators cannot reach this server, its jobs run", "error", err)
 		return func() {}
 	}
 	log.Info("operators reach this server", "socket", s.Path())
-	o := answers(again, shared, rows)
-	o.Nodes = true
+	o := answers(reload, shared, rows)
+	o.Nodes = true // requests may read nodes: only the server's user can reach the socket
 	end := serveOn(ctx, s, admin.NewHandler(o), log)
 	return func() {
 		end()
@@ -75,8 +76,8 @@ func serveSocket(ctx context.Context, again *reloader, shared *operator.SharedSe
 
 // serveAddress answers callers with tokens at the address of [admin], if there is one, until
 // stop is called. While another program uses the address, the jobs run without it.
-func serveAddress(ctx context.Context, again *reloader, r registry.Registry, shared *operator.SharedSession, rows *sqltrace.Store) (stop func(), err error) {
-	f, log := again.file(), again.log
+func serveAddress(ctx context.Context, reload *reloader, r registry.Registry, shared *operator.SharedSession, rows *sqltrace.Store) (stop func(), err error) {
+	f, log := reload.file(), reload.log
 	if f.Admin.Listen == "" {
 		return func() {}, nil
 	}
@@ -86,24 +87,24 @@ func serveAddress(ctx context.Context, again *reloader, r registry.Registry, sha
 	}
 	l, err := listen()
 	if err == nil {
-		return serveCallers(ctx, l, again, tokens, shared, rows), nil
+		return serveCallers(ctx, l, reload, tokens, shared, rows), nil
 	}
 	if !errors.Is(err, syscall.EADDRINUSE) {
 		return nil, err
 	}
 	taken := err.Error()
-	again.taken.Store(&taken)
+	reload.taken.Store(&taken)
 	log.Error("callers cannot reach this server while another program has its address: stop that program, or change listen in [admin]; the jobs run, and the server tries again",
 		"address", f.Admin.Listen, "every", listenPause.String(), "error", err)
-	within, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	within, cancel := context.WithCancel(context.WithoutCancel(ctx)) // until stop is called, also while the server drains
 	var serving sync.WaitGroup
 	serving.Go(func() {
 		l := listenAgain(within, listen, log)
 		if l == nil {
 			return
 		}
-		again.taken.Store(nil)
-		end := serveCallers(ctx, l, again, tokens, shared, rows)
+		reload.taken.Store(nil)
+		end := serveCallers(ctx, l, reload, tokens, shared, rows)
 		<-within.Done()
 		end()
 	})
@@ -139,13 +140,14 @@ func listenAgain(ctx context.Context, listen func() (net.Listener, error), log *
 }
 
 // serveCallers answers callers with tokens on a listener until stop is called.
-func serveCallers(ctx context.Context, l net.Listener, again *reloader, tokens *operator.Keyring, shared *operator.SharedSession, rows *sqltrace.Store) (stop func()) {
-	f, log := again.file(), again.log
-	within, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	o := answers(again, shared, rows)
+func serveCallers(ctx context.Context, l net.Listener, reload *reloader, tokens *operator.Keyring, shared *operator.SharedSession, rows *sqltrace.Store) (stop func()) {
+	f, log := reload.file(), reload.log
+	within, cancel := context.WithCancel(context.WithoutCancel(ctx)) // until stop is called, also while the server drains
+	o := answers(reload, shared, rows)
 	if ip, _, err := serverIP(f); err == nil && f.Registry.Kind == config.ZooKeeper { // otherwise there are no others
+		// The others ask this server at its address, and it asks them, for what only one of them knows.
 		tokens.Introduce(ip, urlOf(reached(l.Addr(), ip), f.Admin.TLS))
-		o.Servers, o.SharedRuns = tokens, f.History.Address != ""
+		o.Servers, o.SharedRuns = tokens, f.History.Address != "" // one database has the rows of all
 	}
 	var following sync.WaitGroup
 	following.Go(func() { tokens.Run(within) })
@@ -154,9 +156,9 @@ func serveCallers(ctx context.Context, l net.Listener, again *reloader, tokens *
 	end := serveOn(ctx, l, admin.NewHandler(o), log)
 	log.Info("callers with a token reach this server", "address", l.Addr().String(), "tls", f.Admin.TLS != config.AdminTLS{})
 	following.Go(func() {
-		before := missing(filepath.Join(f.Server.DataDir, firstToken))
+		before := missing(filepath.Join(f.Server.DataDir, firstToken)) // so a token that is there now is new
 		keepFirstToken(within, o.Operate, f.Server.DataDir, log)
-		again.greet(urlOf(l.Addr(), f.Admin.TLS), before)
+		reload.greet(urlOf(l.Addr(), f.Admin.TLS), before)
 	})
 	return func() {
 		end()
@@ -165,8 +167,8 @@ func serveCallers(ctx context.Context, l net.Listener, again *reloader, tokens *
 	}
 }
 
-// reached returns the address at which other machines reach a listener. A listener at all
-// addresses is reached at its server's.
+// reached returns the address at which other machines reach a listener. If it listens at all addresses
+// of the machine, such as 0.0.0.0, that is ip, the address of its server.
 func reached(a net.Addr, ip string) net.Addr {
 	at, ok := a.(*net.TCPAddr)
 	if !ok || !at.IP.IsUnspecified() {
@@ -175,7 +177,7 @@ func reached(a net.Addr, ip string) net.Addr {
 	return &net.TCPAddr{IP: net.ParseIP(ip), Port: at.Port}
 }
 
-// urlOf returns the address of a listener as a URL.
+// urlOf returns the address of a listener as a URL, for TLS if that is configured.
 func urlOf(a net.Addr, secured config.AdminTLS) string {
 	if secured != (config.AdminTLS{}) {
 		return "https://" + a.String()
@@ -183,22 +185,22 @@ func urlOf(a net.Addr, secured config.AdminTLS) string {
 	return "http://" + a.String()
 }
 
-// answers returns the options for answering, common to all listeners.
-func answers(again *reloader, shared *operator.SharedSession, rows *sqltrace.Store) admin.Options {
-	f := again.file()
-	push := again.push
-	push.Given = f.Host.Allow.Gives // other limits need a restart
+// answers returns the options for answering requests, common to all listeners. rows is the history.
+func answers(reload *reloader, shared *operator.SharedSession, rows *sqltrace.Store) admin.Options {
+	f := reload.file()
+	push := reload.push
+	push.Given = f.Host.Allow.Gives // which grants a module may get here; other limits need a restart
 	return admin.Options{
 		Push: &push,
-		Log:  again.log, Runs: runsOf(rows), Logs: &operator.RunLogs{Live: again.logs, History: runIn(rows.Reader)}, Reload: again.ask, Events: again.events, Metrics: again.metrics.Handler(), Alive: again.metrics.Alive, Checks: func() []admin.Check {
+		Log:  reload.log, Runs: runsOf(rows), Logs: &operator.RunLogs{Live: reload.logs, History: runIn(rows.Reader)}, Reload: reload.ask, Events: reload.events, Metrics: reload.metrics.Handler(), Alive: reload.metrics.Alive, Checks: func() []admin.Check {
 			var all []admin.Check
-			for _, c := range again.metrics.Checks() {
+			for _, c := range reload.metrics.Checks() {
 				all = append(all, admin.Check(c))
 			}
-			if why := again.taken.Load(); why != nil {
+			if why := reload.taken.Load(); why != nil {
 				all = append(all, admin.Check{Name: "address", Fault: *why})
 			}
-			if why := again.drained.Load(); why != nil {
+			if why := reload.drained.Load(); why != nil {
 				all = append(all, admin.Check{Name: "drain", Fault: *why})
 			}
 			return all
@@ -207,10 +209,10 @@ func answers(again *reloader, shared *operator.SharedSession, rows *sqltrace.Sto
 			return operator.RetryModule(f.Server.DataDir, prefix, dry)
 		},
 		Check: func(ctx context.Context, want admin.CheckWanted, inForce admin.InForce, others admin.RowsElsewhere) ([]admin.Checked, error) {
-			return checkJobs(ctx, histories{[]*sqltrace.Reader{rows.Reader}, inForce, others}, again.file(), want, checkedAtMost)
+			return checkJobs(ctx, histories{[]*sqltrace.Reader{rows.Reader}, inForce, others}, reload.file(), want, checkedAtMost)
 		},
-		Purge:  func(ctx context.Context, p admin.Purge) (int64, error) { return purgeRows(ctx, rows, again.file(), p) },
-		Doctor: func() (host.Options, error) { return visitorOptions(again.file(), again.term.env) },
+		Purge:  func(ctx context.Context, p admin.Purge) (int64, error) { return purgeRows(ctx, rows, reload.file(), p) },
+		Doctor: func() (host.Options, error) { return visitorOptions(reload.file(), reload.term.env) },
 		Receive: func(r io.Reader) (*host.ReceivedModule, error) {
 			return host.ReceiveModule(f.Server.DataDir, r, f.Host.ModuleKeys)
 		},
@@ -223,9 +225,9 @@ func answers(again *reloader, shared *operator.SharedSession, rows *sqltrace.Sto
 		Operate: func(ctx context.Context) (*operator.Operator, error) {
 			op, err := shared.Operator(ctx)
 			if err == nil {
-				op.Compare(again.file().Jobs)
-				op.Record(rows)
-				op.Recall(historyIn(rows.Reader))
+				op.Compare(reload.file().Jobs)    // so reports say why this server does not run a job
+				op.Record(rows)                   // for missed instants of a removed job
+				op.Recall(historyIn(rows.Reader)) // for verbs that read the history
 			}
 			return op, err
 		},
@@ -261,6 +263,7 @@ func keepFirstToken(ctx context.Context, operate func(context.Context) (*operato
 	defer again.Stop()
 	name := filepath.Join(dataDir, firstToken)
 	for warned := ""; ; {
+		// Without created and an error, the cluster has a token already.
 		created, err := createFirstToken(ctx, operate, name)
 		if created { // whether or not closing the session failed
 			log.Info("this cluster had no token; the first one permits everything", "file", name)
@@ -268,7 +271,7 @@ func keepFirstToken(ctx context.Context, operate func(context.Context) (*operato
 		if created || err == nil || ctx.Err() != nil {
 			return
 		}
-		if text := err.Error(); text != warned {
+		if text := err.Error(); text != warned { // a lasting fault is logged once
 			warned = text
 			log.Warn("the first token of this cluster could not be created or stored; trying again", "error", err)
 		}
@@ -280,7 +283,8 @@ func keepFirstToken(ctx context.Context, operate func(context.Context) (*operato
 	}
 }
 
-// createFirstToken makes one attempt.
+// createFirstToken makes one attempt to create the first token of a cluster and to store it in the file
+// name. created is false if the cluster has a token already.
 func createFirstToken(ctx context.Context, operate func(context.Context) (*operator.Operator, error), name string) (created bool, err error) {
 	op, err := operate(ctx)
 	if err != nil {
@@ -310,12 +314,13 @@ func writeSecret(name, text string) error {
 	return errors.Join(err, f.Close())
 }
 
-// runsOf returns a function that reads pages of a history for operators.
+// runsOf returns a function that reads pages of a history for operators. A request for one run always
+// gets its logs.
 func runsOf(rows *sqltrace.Store) admin.Runs {
 	return func(ctx context.Context, w admin.RunsWanted) ([]trace.Row, string, error) {
 		page, err := rows.Query(ctx, sqltrace.Filter{Job: w.Job, Item: w.Item, Run: w.Run, State: w.State, Cause: w.Cause, Since: w.Since, Until: w.Until, Limit: w.Limit, Cursor: w.Cursor, Logs: w.Logs || w.Run != ""})
 		if errors.Is(err, sqltrace.ErrCursor) {
-			err = &host.Error{Code: host.Invalid, Msg: "go on where a page ended", Err: err}
+			err = &host.Error{Code: host.Invalid, Msg: "go on where a page ended", Err: err} // the caller wrote the cursor
 		}
 		return page.Rows, page.Next, err
 	}

@@ -49,7 +49,8 @@ type faultLine struct {
 	reasonCode
 }
 
-// logEvents logs the end of each item, for programs that read logs.
+// logEvents logs the end of each item, for programs that read logs, its start at the level debug, and
+// the events of a shadow, whose reason is the owner of the item.
 func logEvents(log *slog.Logger) func(host.Event) {
 	return func(e host.Event) {
 		switch e.Kind {
@@ -87,7 +88,7 @@ func logEvents(log *slog.Logger) func(host.Event) {
 	}
 }
 
-// printEvents prints a line for a person as each item starts and ends.
+// printEvents prints a line for a person as each item starts and ends, and the events of a shadow.
 func printEvents(to io.Writer) func(host.Event) {
 	return func(e host.Event) {
 		if e.Kind == host.EventStrategy || e.Kind == host.EventModule {
@@ -100,6 +101,7 @@ func printEvents(to io.Writer) func(host.Event) {
 		}
 		switch e.Kind {
 		case shadow.Would:
+			// The reason is the owner of the item.
 			fmt.Fprintf(&b, " would run for %s, is with %s", e.Scheduled.Format(time.TimeOnly), shorten(cmp.Or(e.Reason.String(), "no owner")))
 		case shadow.Began:
 			fmt.Fprintf(&b, " began for %s on %s, %s after", e.Scheduled.Format(time.TimeOnly), shorten(string(e.Instance)), round(e.At.Sub(e.Scheduled)))
@@ -121,6 +123,7 @@ func printEvents(to io.Writer) func(host.Event) {
 	}
 }
 
+// round rounds a duration to as much as a person wants to see of it.
 func round(d time.Duration) time.Duration {
 	switch {
 	case d >= time.Minute:
@@ -140,6 +143,7 @@ func shorten(s string) string {
 	cut := len(s) > maxShown
 	if cut {
 		s = s[:maxShown]
+		// The last character may be incomplete; if it is not ASCII, it is dropped.
 		for len(s) > 0 && !utf8.RuneStart(s[len(s)-1]) {
 			s = s[:len(s)-1]
 		}
@@ -193,6 +197,8 @@ func (h *lineHandler) Handle(_ context.Context, r slog.Record) error {
 	return err
 }
 
+// attr writes an attribute as group.key=value, and a group as its attributes. It leaves out those that
+// only programs need.
 func (h *lineHandler) attr(b *strings.Builder, group string, a slog.Attr) {
 	if a.Key == "task" || a.Key == "module" {
 		return // long, and for programs: the JSON log has them
@@ -217,6 +223,7 @@ func (h *lineHandler) attr(b *strings.Builder, group string, a slog.Attr) {
 	fmt.Fprintf(b, "  %s%s=%s", group, a.Key, text)
 }
 
+// WithAttrs formats the attributes once, for all later records.
 func (h *lineHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	n := *h
 	var b strings.Builder

@@ -26,10 +26,10 @@ func withHistory(ctx context.Context, f *config.File, at sqltrace.Location, do f
 	if err != nil {
 		return err
 	}
-	if f.History.Path != "" {
+	if f.History.Path != "" { // nothing makes a file reachable later, so its fault prevents the start
 		err = rows.Ready(ctx)
 	}
-	if err != nil && ctx.Err() == nil { // a signal is no fault of the history, and do ends soon
+	if err != nil && ctx.Err() == nil { // otherwise a signal has ended Ready, and will end do at once
 		return errors.Join(err, rows.Close())
 	}
 	return errors.Join(do(rows), rows.Close())
@@ -55,7 +55,7 @@ func awaitHistory(ctx context.Context, log *slog.Logger, rows *sqltrace.Store) {
 		if err == nil || ctx.Err() != nil {
 			return
 		}
-		if !logged {
+		if !logged { // only the first of many attempts
 			logged = true
 			log.Warn("the history cannot be reached; jobs run, and rows wait", "error", err)
 		}
@@ -70,6 +70,7 @@ func awaitHistory(ctx context.Context, log *slog.Logger, rows *sqltrace.Store) {
 // purgePause is the time between two purges.
 const purgePause = time.Hour
 
+// retention returns which rows the configuration keeps; all if it is zero.
 func retention(h config.History) sqltrace.Retention {
 	return sqltrace.Retention{Age: h.Age, PerJob: h.PerJob, Bytes: h.Size}
 }
@@ -107,10 +108,10 @@ const waitingFile = "history-waiting.db"
 // countPatience bounds the counting of waiting rows.
 const countPatience = time.Second
 
-// withSpool calls do with the sink for rows. For a database on a server, this includes a file
-// for waiting rows.
-func withSpool(ctx context.Context, again *reloader, rows *sqltrace.Store, do func(trace.Sink) error) error {
-	f, log := again.file(), again.log
+// withSpool calls do with the sink for rows: the history itself or, if its database is on a server, a
+// spool, which is a file in which rows wait while that server is unreachable.
+func withSpool(ctx context.Context, reload *reloader, rows *sqltrace.Store, do func(trace.Sink) error) error {
+	f, log := reload.file(), reload.log
 	if f.History.Address == "" {
 		return do(rows)
 	}
@@ -122,7 +123,7 @@ func withSpool(ctx context.Context, again *reloader, rows *sqltrace.Store, do fu
 	if err != nil {
 		return err
 	}
-	again.metrics.RowsInFile(func() int64 {
+	reload.metrics.RowsInFile(func() int64 {
 		within, cancel := context.WithTimeout(context.WithoutCancel(ctx), countPatience)
 		defer cancel()
 		n, err := spool.Waiting(within)

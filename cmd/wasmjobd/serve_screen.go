@@ -10,8 +10,9 @@ import (
 	"github.com/wasmjob/wasmjob/host/admin"
 )
 
-// greet tells a person who started the server on a terminal how to reach it. If the first token
-// was just created (made), greet shows it, only this once: a terminal is not a log.
+// greet shows a person who started the server on a terminal how to reach it. made means that the first
+// token was just created: then greet shows it, only this once, since a terminal is not a log. A server
+// without the file of that token says nothing: another one has it.
 func (r *reloader) greet(address string, made bool) {
 	name := filepath.Join(r.file().Server.DataDir, firstToken)
 	token, err := admin.ReadToken(name)
@@ -19,6 +20,7 @@ func (r *reloader) greet(address string, made bool) {
 		return
 	}
 	if dir, err := os.Getwd(); err == nil {
+		// A shorter name, if the file is below the working directory.
 		if short, err := filepath.Rel(dir, name); err == nil && !strings.HasPrefix(short, "..") {
 			name = short
 		}

@@ -40,6 +40,7 @@ type eventStream struct {
 	gone bool // the reader is gone
 }
 
+// write writes a line, unless an earlier write has failed: that is logged once.
 func (s *eventStream) write(line []byte) {
 	if s.gone {
 		return
@@ -50,6 +51,7 @@ func (s *eventStream) write(line []byte) {
 	}
 }
 
+// lineOf returns an event as the line of JSON that --events prints.
 func lineOf(e host.Event) []byte {
 	var b bytes.Buffer
 	enc := json.NewEncoder(jsonWriter{&b})
@@ -67,10 +69,10 @@ func lineOf(e host.Event) []byte {
 		took := e.Outcome.Took.Milliseconds()
 		line.Reason, line.reasonCode, line.Error, line.TookMS = e.Reason.String(), codeOf(e.Reason), e.Outcome.Error, &took
 	}
-	if e.Kind == shadow.Would || e.Kind == shadow.Began {
+	if e.Kind == shadow.Would || e.Kind == shadow.Began { // their reason is the owner
 		line.Owner = e.Reason.String()
 	}
-	if e.Outcome.HasCode {
+	if e.Outcome.HasCode { // the entry has returned
 		line.Code = &e.Outcome.Code
 	}
 	_ = enc.Encode(line)

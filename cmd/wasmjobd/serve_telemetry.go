@@ -12,8 +12,8 @@ import (
 // telemetryPatience is how long the end of a server waits for a collector.
 const telemetryPatience = 2 * time.Second
 
-// withSpans sends a span for each run to the collector that the environment names, if any,
-// while do runs.
+// withSpans sends a span for each run to the collector that the environment names, if any, while do
+// runs. It gets their events by o.Count, which must be set: it puts a function of its own around that.
 func withSpans(ctx context.Context, o *host.Options, env []string, log *slog.Logger, do func() error) error {
 	wanted, err := telemetry.Wanted(func(name string) string {
 		value, _ := variable(env, name)

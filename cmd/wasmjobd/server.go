@@ -23,12 +23,14 @@ func serverCommand(term *terminal) *cobra.Command {
 				"down, draining (it starts nothing, and something is still running), drained, disabled (for all its\n"+
 				"jobs), leaving (it only completes runs of jobs that were shut down there) or up.",
 			cluster.Servers, serversOf, printServers),
+		// The last argument says whether the verb disables.
 		serverSwitch("enable", "enabled", "Give a server items again; for a drained server use undrain", false),
 		serverSwitch("disable", "disabled", "Take the items of all jobs away from a server", true),
 		serverDrain, serverUndrain)
 }
 
-// serverSwitch returns a verb that writes the same about a server to every job that knows it.
+// serverSwitch returns a verb that disables a server for every job that knows it, or else enables it. done
+// is what was requested, for the output.
 func serverSwitch(name, done, short string, disabled bool) func(*operatorVerb) *cobra.Command {
 	return func(o *operatorVerb) *cobra.Command {
 		return &cobra.Command{
@@ -43,7 +45,8 @@ func serverSwitch(name, done, short string, disabled bool) func(*operatorVerb) *
 	}
 }
 
-// switched reports for which jobs a request about a server was written.
+// switched reports for which jobs a request about a server was written, and which jobs could not be read.
+// It returns err, the error of the request.
 func (o *operatorVerb) switched(ip, done string, jobs, unread []string, err error) error {
 	for _, name := range unread {
 		o.term.note("wasmjobd: job %s cannot be read, and was not changed", plain(name))
@@ -55,7 +58,7 @@ func (o *operatorVerb) switched(ip, done string, jobs, unread []string, err erro
 	return o.term.answer(asked, "%s: %s for %s\n", plain(ip), done, count(len(jobs), "job"))
 }
 
-// ipOf returns the address of a server, given that or the id of an instance.
+// ipOf returns the address of a server. server is that address, or the id of an instance there.
 func ipOf(server string) string {
 	if ip := job.InstanceID(server).IP(); ip != "" {
 		return ip
@@ -92,8 +95,8 @@ func serverDrain(o *operatorVerb) *cobra.Command {
 	return c
 }
 
-// idleLooks is how many successive looks must find nothing running until remaining items are
-// accepted.
+// idleLooks is how many successive looks must find nothing running before a server that still has items
+// counts as drained.
 const idleLooks = 10
 
 // awaitDrained waits until nothing runs on the servers at an address and nothing can begin
@@ -110,7 +113,7 @@ func awaitDrained(ctx context.Context, op cluster, ip string) error {
 		k := slices.IndexFunc(all, func(s operator.ServerReport) bool { return s.IP == ip })
 		switch {
 		case err != nil: // ctx has ended
-		case k < 0 || all[k].Running == 0 && all[k].Items == 0:
+		case k < 0 || all[k].Running == 0 && all[k].Items == 0: // k < 0: no job knows the server
 			return nil
 		case all[k].Running > 0:
 			idle = 0
@@ -141,7 +144,8 @@ func serverUndrain(o *operatorVerb) *cobra.Command {
 	}
 }
 
-// reportDrain records whether the server is drained, for readiness checks.
+// reportDrain records for readiness checks whether the server is drained, and logs a change. d is the
+// drain; nil if there is none.
 func (r *reloader) reportDrain(d *operator.Drain) {
 	before := r.drained.Load()
 	switch {
@@ -192,14 +196,15 @@ func serversOf(servers []operator.ServerReport) listedServers {
 	for _, s := range servers {
 		one := listedServer{Server: s.IP, State: serverState(s), Jobs: s.Members, Disabled: s.Disabled, Leads: s.Leads, Items: s.Items, Running: s.Running}
 		if s.Drain != nil {
-			one.Drain = drainTo(s.Drain)
+			one.Drain = drainOf(s.Drain)
 		}
 		out.Servers = append(out.Servers, one)
 	}
 	return out
 }
 
-func drainTo(d *operator.Drain) *drain {
+// drainOf returns the JSON of a drain.
+func drainOf(d *operator.Drain) *drain {
 	return &drain{By: d.By, Reason: d.Why, Since: stamp(millis(d.Since), time.UTC), SinceMs: millis(d.Since)}
 }
 
@@ -210,7 +215,7 @@ type drainedServer struct {
 	Code string `json:"reason_code"`
 }
 
-// words describes a drain, with its time in a zone.
+// words describes a drain for a person, with its time in a zone.
 func (d *drainedServer) words(zone *time.Location) string {
 	text := d.Server
 	if d.By != "" {
@@ -223,6 +228,8 @@ func (d *drainedServer) words(zone *time.Location) string {
 	return text
 }
 
+// serverState returns the state of a server in one word, the first that applies. A server has one member
+// for each job that runs on it.
 func serverState(s operator.ServerReport) string {
 	switch {
 	case s.Members == 0 && s.Running > 0:
