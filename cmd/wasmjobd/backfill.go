@@ -17,7 +17,7 @@ type backfillJSON struct {
 }
 
 func backfillCommand(term *terminal) *cobra.Command {
-	o := &operatorVerb{term: term, needsServer: true, recalls: true}
+	o := &operatorVerb{term: term, needsServer: true, readsHistory: true}
 	var r operator.BackfillRange
 	var from, to string
 	var cancel bool
@@ -71,6 +71,7 @@ func backfillCommand(term *terminal) *cobra.Command {
 	return c
 }
 
+// parseRange reads --from and --to into r. A flag that is empty leaves the zero time.
 func parseRange(r *operator.BackfillRange, from, to string) error {
 	now := time.Now()
 	for _, x := range []struct {
@@ -88,11 +89,12 @@ func parseRange(r *operator.BackfillRange, from, to string) error {
 	return nil
 }
 
+// printBackfill shows which instants begin, or would begin, and which are left out, with the reasons.
 func printBackfill(term *terminal, b operator.Backfill) error {
 	if term.json() {
 		return term.printJSON(backfillJSON{1, b})
 	}
-	if b.Again {
+	if b.Again { // a repeated --key
 		term.note("%s: this key asked for a backfill before, so nothing is asked for now", plain(b.Job))
 		return nil
 	}

@@ -33,13 +33,15 @@ func jobCommand(term *terminal) *cobra.Command {
 		jobShow, jobExplain, jobCreate, jobRun, jobTrigger, jobRetry, jobCancel,
 		jobPause,
 		jobVerb("resume", "End a pause", "resumed", func(op cluster, ctx context.Context, name string) error { return resume(ctx, op, name) }),
+		// The last argument says whether the verb disables.
 		jobSwitch("enable", "enabled", "Enable a job, one of its items or servers", false),
 		jobSwitch("disable", "disabled", "Disable a job, one of its items or servers", true),
 		jobVerb("reshard", "Assign the items of a job anew, once no item that would move is running", "asked to assign its items again", cluster.Reshard),
 		jobShutdown, jobRemove, jobMigrate, jobDump)
 }
 
-// listVerb returns a verb that shows everything of one kind in the namespace.
+// listVerb returns a verb that shows everything of one kind in the namespace: what read returns, as the
+// document asJSON or as the table that show prints.
 func listVerb[T, R any](short, long string, read func(cluster, context.Context) ([]T, error), asJSON func([]T) R, show func(*terminal, []T) error) func(*operatorVerb) *cobra.Command {
 	return func(o *operatorVerb) *cobra.Command {
 		return &cobra.Command{
@@ -84,7 +86,8 @@ func jobShow(o *operatorVerb) *cobra.Command {
 	}
 }
 
-// jobVerb returns a verb that writes the same request for each of the given jobs.
+// jobVerb returns a verb that writes the same request for each of the given jobs. asked says what was
+// requested, such as "resumed".
 func jobVerb(name, short, asked string, do func(cluster, context.Context, string) error) func(*operatorVerb) *cobra.Command {
 	return func(o *operatorVerb) *cobra.Command {
 		return &cobra.Command{
@@ -106,10 +109,13 @@ func resume(ctx context.Context, op cluster, name string) error {
 	return err
 }
 
+// jobSwitch returns the verb enable or disable, in the form that operatorNoun takes.
 func jobSwitch(name, done, short string, disabled bool) func(*operatorVerb) *cobra.Command {
 	return func(o *operatorVerb) *cobra.Command { return o.jobSwitch(name, done, short, disabled) }
 }
 
+// jobSwitch returns the verb that disables jobs, or else enables them. done is what was requested, for
+// its output.
 func (o *operatorVerb) jobSwitch(name, done, short string, disabled bool) *cobra.Command {
 	var item int
 	var server string
@@ -174,12 +180,13 @@ func jobRemove(o *operatorVerb) *cobra.Command {
 	var yes, force bool
 	c := jobVerb("remove", "Remove a job from the registry, including the state of its guests", "removed", func(op cluster, ctx context.Context, name string) error {
 		err := op.Remove(ctx, name, force)
+		// The request is refused unless it has force.
 		if e, ok := errors.AsType[*host.Error](err); ok && e.Unless == operator.Force {
 			return fmt.Errorf("%w, or say --force", err)
 		}
 		return err
 	})(o)
-	o.records = true
+	o.writesHistory = true
 	c.Long = "The job ends on every server. A server whose own file defines it creates it again at its next\n" +
 		"start, so the verb is refused while there is such a file: a running server's, or the configuration\n" +
 		"that is read here; files of servers that are down cannot be checked. It is also refused if the\n" +

@@ -26,7 +26,7 @@ type explainedJob struct {
 }
 
 func jobExplain(o *operatorVerb) *cobra.Command {
-	o.readOnly, o.recalls = true, true
+	o.readOnly, o.readsHistory = true, true
 	var at string
 	c := &cobra.Command{
 		Use: "explain JOB [ITEM]", Short: "Show why a job ran at an instant, or did not", Args: cobra.RangeArgs(1, 2),
@@ -71,7 +71,7 @@ func jobExplain(o *operatorVerb) *cobra.Command {
 // explainedRows bounds the rows that are read from a history.
 const explainedRows = 1000
 
-// historyIn returns a function that reads a history.
+// historyIn returns a function that reads the newest rows of a job from a history.
 func historyIn(rows *sqltrace.Reader) operator.History {
 	return func(ctx context.Context, name string, item *int, upTo time.Time) ([]trace.Row, []string, error) {
 		page, err := rows.Query(ctx, sqltrace.Filter{Job: name, Item: item, Until: upTo.UnixMilli() + 1, Limit: explainedRows})
@@ -79,7 +79,7 @@ func historyIn(rows *sqltrace.Reader) operator.History {
 	}
 }
 
-// ownHistory returns a function that reads the configuration's own history.
+// ownHistory is historyIn for the configuration's own history, which it opens for each call.
 func ownHistory(term *terminal, f *config.File) operator.History {
 	return func(ctx context.Context, name string, item *int, upTo time.Time) (all []trace.Row, unread []string, err error) {
 		err = withOwnHistory(ctx, term, f, func(rows *sqltrace.Reader) error {
@@ -111,7 +111,7 @@ func withOwnHistory(ctx context.Context, term *terminal, f *config.File, do func
 
 // printExplained shows an explanation, with times in a zone.
 func printExplained(term *terminal, e *operator.Explanation, zone *time.Location) error {
-	if e.At.IsZero() && e.Unreadable.None() {
+	if e.At.IsZero() && e.Unreadable.None() { // no instant was named, and the schedule has none
 		term.printf("job %s has no schedule: write --at with the time of its trigger\n", plain(e.Job))
 		return nil
 	}

@@ -46,7 +46,7 @@ type askedRuns struct {
 }
 
 func jobRetry(o *operatorVerb) *cobra.Command {
-	o.needsServer, o.recalls = true, true
+	o.needsServer, o.readsHistory = true, true
 	var items []int
 	c := &cobra.Command{
 		Use: "retry JOB [RUN]", Short: "Run the failed items of a run again", Args: cobra.RangeArgs(1, 2),

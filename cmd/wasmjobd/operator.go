@@ -31,17 +31,18 @@ type operatorVerb struct {
 	readOnly bool
 	// needsServer: the verb has no effect on a server that is not running.
 	needsServer bool
-	// records: without a server the verb writes into the history.
-	records bool
+	// writesHistory: without a server the verb writes into the history.
+	writesHistory bool
 	// unbounded: the verb runs as long as there is something to show.
 	unbounded bool
-	// recalls: without a server the verb reads this server's history.
-	recalls bool
+	// readsHistory: without a server the verb reads this server's history.
+	readsHistory bool
 }
 
 const defaultPatience = 10 * time.Second
 
-// operatorNoun adds verbs to a noun of the command line.
+// operatorNoun adds verbs to a noun of the command line, such as "list" to "job", and to each verb
+// the flags that all of them have.
 func operatorNoun(term *terminal, c *cobra.Command, verbs ...func(*operatorVerb) *cobra.Command) *cobra.Command {
 	for _, verb := range verbs {
 		o := &operatorVerb{term: term}
@@ -54,15 +55,16 @@ func operatorNoun(term *terminal, c *cobra.Command, verbs ...func(*operatorVerb)
 	return c
 }
 
-// look runs a verb that reads the registry. If the registry is inside a running server, it
-// reads through the server.
+// look runs a verb that reads the registry here, by the rules of this configuration. If the registry is
+// inside a running server, it reads the nodes through the server.
 func (o *operatorVerb) look(ctx context.Context, verb func(context.Context, *config.File, *operator.Operator) error) error {
 	return o.within(ctx, func(ctx context.Context, f *config.File) error {
 		return o.lookAt(ctx, f, func(op *operator.Operator) error { return verb(ctx, f, op) })
 	})
 }
 
-// lookAt is look with a configuration that was already read.
+// lookAt is look with a configuration that was already read. do gets the same kind of Operator in
+// each case: on ZooKeeper, on a running server's registry, or on the registry's files.
 func (o *operatorVerb) lookAt(ctx context.Context, f *config.File, do func(*operator.Operator) error) error {
 	if f.Registry.Kind == config.ZooKeeper {
 		return o.onRegistry(ctx, f, do)
@@ -76,9 +78,10 @@ func (o *operatorVerb) lookAt(ctx context.Context, f *config.File, do func(*oper
 	}, do)
 }
 
-// within reads the configuration for a verb, and runs the verb until a signal or the time-out
+// within reads the configuration of --config for a verb, and runs the verb until a signal or the time-out
 // ends it.
 func (o *operatorVerb) within(ctx context.Context, verb func(context.Context, *config.File) error) error {
+	// The general error for a missing file would not name the flags that select another one.
 	if _, absent := os.Stat(defaultConfig); slices.Equal(*o.files, []string{defaultConfig}) && errors.Is(absent, fs.ErrNotExist) {
 		if !o.elsewhere.added {
 			return exitf(exitInvalid, "there is no %s here; name a configuration with --config", defaultConfig)
@@ -98,7 +101,7 @@ func (o *operatorVerb) bounded(ctx context.Context, verb func(context.Context) e
 		return usage("--timeout: write a positive duration")
 	}
 	return untilSignal(ctx, func(ctx context.Context) error {
-		if o.unbounded {
+		if o.unbounded { // only a signal ends it, as with --follow
 			return coded(verb(ctx))
 		}
 		ctx, cancel := context.WithTimeout(ctx, o.timeout)
@@ -113,7 +116,8 @@ var exitCodes = map[host.Code]int{ // read only
 	host.Unavailable: exitUnreachable, host.Unknown: exitUnreachable,
 }
 
-// coded adds the exit code to an error of the host.
+// coded adds the exit code to an error of the host. It returns other errors, and those with an exit
+// code, as they are.
 func coded(err error) error {
 	var e *host.Error
 	var known *exitError
@@ -123,8 +127,9 @@ func coded(err error) error {
 	return &exitError{code: cmp.Or(exitCodes[e.Code], exitFailure), err: err}
 }
 
-// each calls do for several jobs. It reports failures and goes on with the other jobs; the
-// first error decides the exit code.
+// each calls do for several jobs. asked says what has been asked for a job if do succeeds, such as
+// "paused". each goes on after a failure. It returns the first error, which the program prints and
+// which decides the exit code, and prints the others.
 func (o *operatorVerb) each(ctx context.Context, names []string, asked string, do func(context.Context, cluster, string) error) error {
 	return o.ask(ctx, func(ctx context.Context, _ *config.File, op cluster) error {
 		result := askedOf{Version: 1, Jobs: []string{}, Asked: asked}
@@ -140,7 +145,7 @@ func (o *operatorVerb) each(ctx context.Context, names []string, asked string, d
 				result.Jobs = append(result.Jobs, name)
 			}
 			switch {
-			case err == nil && o.term.json():
+			case err == nil && o.term.json(): // the result at the end has it
 			case err == nil:
 				o.term.printf("%s: %s\n", plain(name), said)
 			case first == nil:
@@ -171,6 +176,7 @@ func withNearest(ctx context.Context, op interface {
 		return err
 	}
 	names, listErr := op.Names(ctx)
+	// The name itself is among them if the job was created meanwhile.
 	if near := nearest.To(name, names); listErr == nil && near != "" && near != name {
 		return fmt.Errorf("%w; did you mean %q?", err, near)
 	}

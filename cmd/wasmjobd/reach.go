@@ -123,8 +123,9 @@ func (o *operatorVerb) ask(ctx context.Context, verb func(context.Context, *conf
 	})
 }
 
-// reach asks the server in which the registry is embedded. If none is running, it opens the
-// registry's files instead.
+// reach calls asked with a client of the server in which the registry is embedded. If none is running,
+// it opens the registry's files and calls direct. A server that starts or ends has the files open, but
+// no socket, for a moment: reach tries both again until one works.
 func (o *operatorVerb) reach(ctx context.Context, f *config.File, asked func(*admin.Client) error, direct func(*operator.Operator) error) error {
 	again := time.NewTicker(reachAgain)
 	defer again.Stop()
@@ -138,6 +139,7 @@ func (o *operatorVerb) reach(ctx context.Context, f *config.File, asked func(*ad
 			return err
 		}
 		err = o.onRegistry(ctx, f, direct)
+		// The verb may have been refused only because no server is there to do it.
 		if e, ok := errors.AsType[*host.Error](err); ok && o.needsServer && e.Code == host.Refused {
 			return fmt.Errorf("%w; no server runs on %s: start it with serve", err, f.Server.DataDir)
 		}
@@ -157,12 +159,13 @@ func (o *operatorVerb) reach(ctx context.Context, f *config.File, asked func(*ad
 // onRegistry runs a verb on the registry itself.
 func (o *operatorVerb) onRegistry(ctx context.Context, f *config.File, verb func(*operator.Operator) error) error {
 	return o.withOperator(ctx, f, func(op *operator.Operator) error {
-		op.Compare(f.Jobs)
-		if o.recalls {
+		op.Compare(f.Jobs)  // so reports say why a server with this configuration does not run a job
+		if o.readsHistory { // no server reads the history for it
 			op.Recall(ownHistory(o.term, f))
 			op.ReadLogs(&operator.RunLogs{History: ownRunHistory(o.term, f)})
 		}
-		if !o.records || f.Registry.Kind == config.ZooKeeper {
+		// On ZooKeeper each server has a history of its own, so this one would not be complete.
+		if !o.writesHistory || f.Registry.Kind == config.ZooKeeper {
 			return verb(op)
 		}
 		at, err := historyAt(o.term, f)
@@ -183,12 +186,13 @@ func (o *operatorVerb) withOperator(ctx context.Context, f *config.File, do func
 		if err != nil {
 			return err
 		}
-		op.As(operator.Author{Name: localUser(), Way: operator.ByRegistry})
+		op.As(operator.Author{Name: localUser(), Way: operator.ByRegistry}) // for the audit
 		return errors.Join(do(op), op.Close())
 	})
 }
 
-// withRegistry opens the registry of a configuration, without joining a job.
+// withRegistry calls do with the registry of a configuration: ZooKeeper, or the files of an embedded one,
+// which no server may have open.
 func (o *operatorVerb) withRegistry(f *config.File, do func(registry.Registry) error) error {
 	if f.Registry.Kind == config.ZooKeeper {
 		access, err := f.Access(o.term.env)

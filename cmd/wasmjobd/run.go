@@ -24,7 +24,7 @@ type loggedRun struct {
 }
 
 func runLogs(o *operatorVerb) *cobra.Command {
-	o.readOnly, o.recalls = true, true
+	o.readOnly, o.readsHistory = true, true
 	var follow bool
 	c := &cobra.Command{
 		Use: "logs JOB/ITEM/RUN", Short: "Show the logs of a run's attempts, also while it runs", Args: cobra.ExactArgs(1),
@@ -83,7 +83,7 @@ func printLogs(term *terminal, all []operator.AttemptLog, unread []string) {
 		switch {
 		case a.Log != "":
 			term.printf("%s", a.Log)
-		case a.Kept:
+		case a.Kept: // there is a log, and it is empty
 			term.note("nothing was logged")
 		default:
 			term.note("the log is not kept; see the log of the server %s", a.Instance)
@@ -92,7 +92,7 @@ func printLogs(term *terminal, all []operator.AttemptLog, unread []string) {
 	term.noteUnread(unread)
 }
 
-// runIn returns a function that looks for a run in a history.
+// runIn returns a function that reads the attempts of a run, with their logs, from a history.
 func runIn(rows *sqltrace.Reader) func(context.Context, operator.RunName) ([]trace.Row, error) {
 	return func(ctx context.Context, n operator.RunName) ([]trace.Row, error) {
 		page, err := rows.Query(ctx, sqltrace.Filter{Job: n.Job, Item: &n.Item, Run: n.Run, Limit: maxAttempts, Logs: true})
@@ -103,8 +103,8 @@ func runIn(rows *sqltrace.Reader) func(context.Context, operator.RunName) ([]tra
 // maxAttempts is the number of attempts shown: the newest, with 16 KiB each.
 const maxAttempts = 100
 
-// ownRunHistory returns a function that looks for a run in the configuration's own history. A
-// server that has not run here yet has none.
+// ownRunHistory is runIn for the configuration's own history. It opens the history for each call. A server
+// that has not run here yet has none, so no attempts either.
 func ownRunHistory(term *terminal, f *config.File) func(context.Context, operator.RunName) ([]trace.Row, error) {
 	return func(ctx context.Context, n operator.RunName) (all []trace.Row, err error) {
 		err = withOwnHistory(ctx, term, f, func(rows *sqltrace.Reader) error {
