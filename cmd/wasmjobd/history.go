@@ -94,8 +94,8 @@ func historyAt(term *terminal, f *config.File) (sqltrace.Location, error) {
 	return at, err
 }
 
-// trustDatabase reads the certificate authority that an address names, and registers it with
-// MySQL's driver. PostgreSQL's driver reads the file itself.
+// trustDatabase reads the certificate authority that an address names, and registers it with MySQL's
+// driver. PostgreSQL's driver reads the file itself; here it is only checked.
 func trustDatabase(address string) error {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -122,8 +122,8 @@ func trustDatabase(address string) error {
 	return nil
 }
 
-// historyThere checks that a history's file exists. A history on a server is checked when it is
-// opened.
+// historyThere checks that a history's file exists, since opening it would fail with a worse error. A
+// history on a server is checked when it is opened.
 func historyThere(f *config.File) error {
 	if f.History.Address != "" {
 		return nil
@@ -134,8 +134,8 @@ func historyThere(f *config.File) error {
 	return nil
 }
 
-// readAll calls do with the histories of a configuration and of --with. A signal cancels the
-// context of do.
+// readAll calls do with the histories of a configuration, first, and of --with. All must be readable. A
+// signal cancels the context of do.
 func (h *historyVerb) readAll(ctx context.Context, f *config.File, do func(context.Context, []*sqltrace.Reader) error) error {
 	return h.readMost(ctx, f, func(ctx context.Context, all []*sqltrace.Reader, away error) error {
 		if away != nil {
@@ -163,7 +163,7 @@ func (h *historyVerb) readMost(ctx context.Context, f *config.File, do func(ctx 
 			}
 		}()
 		within, cancel := ctx, context.CancelFunc(func() {})
-		if f.History.Address != "" && len(h.with) > 0 {
+		if f.History.Address != "" && len(h.with) > 0 { // there are others to read
 			within, cancel = context.WithTimeout(ctx, databasePatience)
 		}
 		first, away := sqltrace.OpenReader(within, own)
@@ -171,7 +171,7 @@ func (h *historyVerb) readMost(ctx context.Context, f *config.File, do func(ctx 
 		switch {
 		case away == nil:
 			all = append(all, first)
-		case f.History.Address == "" || len(h.with) == 0 || ctx.Err() != nil:
+		case f.History.Address == "" || len(h.with) == 0 || ctx.Err() != nil: // the last: a signal
 			return away
 		}
 		for _, path := range h.with {
@@ -241,6 +241,8 @@ type checkWindow struct {
 	used       func()
 }
 
+// printCheck checks the history at --address, or the histories of the configuration and --with, and prints
+// what it finds. Findings give the exit code 5.
 func (h *historyVerb) printCheck(ctx context.Context, want admin.CheckWanted) error {
 	var all []admin.Checked
 	var rest elsewhere
@@ -258,11 +260,12 @@ func (h *historyVerb) printCheck(ctx context.Context, want admin.CheckWanted) er
 			return err
 		}
 		if err := h.readAll(ctx, f, func(ctx context.Context, in []*sqltrace.Reader) (err error) {
+			// It also sets rest, the servers whose histories are missing.
 			inForce := func(ctx context.Context, as host.Options) (jobs []job.Config) {
 				jobs, rest = h.inForce(ctx, f, want.Job, as)
 				return jobs
 			}
-			all, err = checkJobs(ctx, histories{in: in, inForce: inForce}, f, want, math.MaxInt64)
+			all, err = checkJobs(ctx, histories{in: in, inForce: inForce}, f, want, math.MaxInt64) // Ctrl-C ends it
 			return coded(err)
 		}); err != nil {
 			return err
@@ -277,7 +280,8 @@ func (h *historyVerb) printCheck(ctx context.Context, want admin.CheckWanted) er
 	return err
 }
 
-// ask runs a verb on the server at an address, and reports whether one was named.
+// ask runs a verb on the server that --address or --context selects. asked is false, and nothing was done,
+// if no server was selected: then the verb reads the histories itself.
 func (h *historyVerb) ask(ctx context.Context, verb func(context.Context, *admin.Client) error) (asked bool, err error) {
 	at, err := h.server.server(h.term.env, *h.files)
 	switch {
@@ -295,7 +299,8 @@ func (h *historyVerb) ask(ctx context.Context, verb func(context.Context, *admin
 	})
 }
 
-// parseMoment reads a time, or a duration before now. Empty is 0.
+// parseMoment reads the value s of a flag: a time, "now", or a duration before now. It returns Unix
+// milliseconds; 0 for "".
 func parseMoment(flag, s string, now time.Time) (int64, error) {
 	if s == "" {
 		return 0, nil

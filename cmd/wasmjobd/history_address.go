@@ -10,15 +10,16 @@ import (
 	"github.com/wasmjob/wasmjob/host/trace/sqltrace"
 )
 
-// findAt is find for the history of another server.
+// findAt is find for the histories of the server at an address and of those that it asks. Only the verb show
+// sets filter.Logs, for one run; the verb list does not.
 func (h *historyVerb) findAt(ctx context.Context, at config.Context, filter sqltrace.Filter, tz string, show func(*found) error) error {
 	switch {
 	case len(h.with) > 0:
 		return usage("--with and --address: name either files or a server")
-	case filter.Limit > admin.MaxRuns && !filter.Logs:
+	case filter.Limit > admin.MaxRuns && !filter.Logs: // show has no --limit
 		return usage("--address: --limit is 1 to %d", admin.MaxRuns)
 	}
-	zone, err := zoneOf(new(config.File), tz, filter.Job)
+	zone, err := zoneOf(new(config.File), tz, filter.Job) // no configuration has the zones of jobs
 	if err != nil {
 		return err
 	}
@@ -26,7 +27,7 @@ func (h *historyVerb) findAt(ctx context.Context, at config.Context, filter sqlt
 	if want.Run == "" && !filter.Logs {
 		want.Cause, want.Since, want.Until = filter.Cause, filter.Since, filter.Until
 	}
-	if filter.Logs && want.Run == "" { // a scheduled run is identified by its instant
+	if filter.Logs && want.Run == "" { // named by a time: the id of a scheduled run is its instant
 		want.Run = strconv.FormatInt(filter.Since, 10)
 	}
 	return untilSignal(ctx, func(ctx context.Context) error {

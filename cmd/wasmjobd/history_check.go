@@ -29,7 +29,7 @@ type histories struct {
 	others  admin.RowsElsewhere // nil: none
 }
 
-// rows returns the rows of a job in a window.
+// rows returns the rows of a job in a window, those of all histories merged.
 func (h histories) rows(ctx context.Context, name string, w *checkWindow) iter.Seq2[trace.Row, error] {
 	var all []iter.Seq2[trace.Row, error]
 	for _, r := range h.in {
@@ -48,8 +48,8 @@ func (h histories) rows(ctx context.Context, name string, w *checkWindow) iter.S
 	})...)
 }
 
-// checkJobs compares histories with the schedules that are in force, for one job of a configuration or all. It
-// compares at most a number of instants in total.
+// checkJobs compares histories with the schedules that are in force, for the job of a configuration that
+// want names, or for all. most bounds the instants of all jobs together.
 func checkJobs(ctx context.Context, in histories, f *config.File, want admin.CheckWanted, most int64) ([]admin.Checked, error) {
 	w := checkWindow{from: math.MinInt64, to: time.Now().UnixMilli(), begin: want.From != nil, end: want.To != nil, left: most}
 	if w.begin {
@@ -59,7 +59,7 @@ func checkJobs(ctx context.Context, in histories, f *config.File, want admin.Che
 		w.to = *want.To
 	}
 	jobs := slices.DeleteFunc(slices.Clone(f.Jobs), func(j job.Config) bool { return want.Job != "" && j.Name != want.Job })
-	if in.inForce != nil {
+	if in.inForce != nil { // replaces the settings of the file by those of the registry
 		as := options(f, slog.New(slog.DiscardHandler), nil)
 		as.Jobs = jobs
 		jobs = in.inForce(ctx, as)
@@ -78,6 +78,8 @@ func checkJobs(ctx context.Context, in histories, f *config.File, want admin.Che
 	return all, nil
 }
 
+// checkJob compares the rows of a job in the histories with its schedule, within a window. It ends with
+// an error when the window has used up its instants.
 func checkJob(ctx context.Context, all histories, j job.Config, w *checkWindow) (trace.Report, error) {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
@@ -87,19 +89,23 @@ func checkJob(ctx context.Context, all histories, j job.Config, w *checkWindow) 
 		instants = noInstants
 	}
 	rows := all.rows(ctx, j.Name, w)
-	in := trace.CheckInput{Job: j.Name, From: w.from, To: w.to, Instants: instants, Elsewhere: len(j.After) > 0, Schedule: j.Cron, Rows: rows}
+	in := trace.CheckInput{Job: j.Name, From: w.from, To: w.to, Instants: instants, Schedule: j.Cron, Rows: rows}
+	// A job that runs after others has their instants, so only its attempts are checked.
+	in.Elsewhere = len(j.After) > 0
+	// Rows from before a change of the cron have the former one.
 	in.Of = func(schedule string) trace.Instants {
 		before := j
 		before.Cron = schedule
 		instants, err := instantsOf(ctx, before, w)
 		if err != nil {
-			return nil // it has another dialect
+			return nil // the job had another dialect then; its rows are not checked
 		}
 		return instants
 	}
 	for item := range j.Shards {
 		in.Items = append(in.Items, item)
 	}
+	// Only a bound that the operator has set says up to where there must be rows.
 	if w.begin {
 		in.Start = func(int) int64 { return w.from }
 	}
@@ -113,14 +119,17 @@ func checkJob(ctx context.Context, all histories, j job.Config, w *checkWindow) 
 	return report, err //nolint:wrapcheck // it names the job
 }
 
+// tooManyInstants is the error of a check that has compared checkedAtMost instants.
 func tooManyInstants(job string) error {
 	return &host.Error{Code: host.Invalid, Msg: fmt.Sprintf("the check exceeded %d instants, at job %s; "+
 		"name one job, and limit the time to check", checkedAtMost, job)}
 }
 
+// noInstants is the schedule of a job that has none.
 func noInstants(int64, int64, func(int64) bool) {}
 
-// instantsOf returns a job's schedule in the form of trace.Check.
+// instantsOf returns a job's schedule in the form of trace.Check. It counts the instants that it yields
+// against those that the window has left.
 func instantsOf(ctx context.Context, j job.Config, w *checkWindow) (trace.Instants, error) {
 	if j.Cron == "" {
 		return noInstants, nil

@@ -29,8 +29,9 @@ type otherServer struct {
 	State  string `json:"state"`
 }
 
-// elsewhere reads the registry of the cluster; name is a job, or "" for all. Without the
-// registry only the histories are shown.
+// elsewhere reads from the registry which rows and servers of the cluster are in none of the given
+// histories; name is a job, or "" for all. If the registry cannot be read, it notes that and returns
+// nothing, since the histories can be shown without it.
 func (h *historyVerb) elsewhere(ctx context.Context, f *config.File, name string) elsewhere {
 	return h.elsewhereAnd(ctx, f, name, func(context.Context, *operator.Operator) error { return nil })
 }
@@ -42,7 +43,7 @@ func (h *historyVerb) inForce(ctx context.Context, f *config.File, name string, 
 	if f.Registry.Kind != config.ZooKeeper {
 		return as.Jobs, elsewhere{}
 	}
-	jobs, read, why := as.Jobs, false, error(nil)
+	jobs, read, why := as.Jobs, false, error(nil) // why a job cannot be read
 	e := h.elsewhereAnd(ctx, f, name, func(ctx context.Context, op *operator.Operator) error {
 		read = true
 		jobs, why = op.InForce(ctx, as)
@@ -83,7 +84,7 @@ func (h *historyVerb) elsewhereAnd(ctx context.Context, f *config.File, name str
 	for i := range rows {
 		e.rows = append(e.rows, foundRow{rows[i].Row, "registry", rows[i].By.IP()})
 	}
-	own, _, _ := serverIP(f) // without an address all servers are others
+	own, _, _ := serverIP(f) // "" if there is none: then all servers are others
 	e.others = othersThan(own, reports)
 	if f.History.Address != "" || len(h.with) >= len(e.others) { // all servers share one history, or all were named
 		e.others = nil
@@ -91,7 +92,9 @@ func (h *historyVerb) elsewhereAnd(ctx context.Context, f *config.File, name str
 	return e
 }
 
-// othersThan returns the servers that jobs know, except the server at own.
+// othersThan returns the servers that jobs know, except the one whose history is read, which is at the
+// address own. If several servers of ours run there, own is among the others, since only one of their
+// histories is read.
 func othersThan(own string, reports []operator.JobReport) []otherServer {
 	var others []otherServer
 	for _, s := range operator.ServersOf(reports) {
@@ -102,6 +105,7 @@ func othersThan(own string, reports []operator.JobReport) []otherServer {
 	return others
 }
 
+// severalAt reports whether several servers of ours run at an address: a job has one member for each.
 func severalAt(ip string, reports []operator.JobReport) bool {
 	return slices.ContainsFunc(reports, func(r operator.JobReport) bool {
 		here := 0
@@ -114,7 +118,7 @@ func severalAt(ip string, reports []operator.JobReport) bool {
 	})
 }
 
-// names lists the others.
+// names lists the other servers, with their states unless they are up.
 func (e *elsewhere) names() string {
 	var names []string
 	for _, o := range e.others {
@@ -127,7 +131,7 @@ func (e *elsewhere) names() string {
 	return strings.Join(names, ", ")
 }
 
-// report prints the servers whose histories are missing, after what that means.
+// report prints the servers whose histories are missing. what says what that means for what was shown.
 func (e *elsewhere) report(term *terminal, what string) {
 	if len(e.others) == 0 {
 		return

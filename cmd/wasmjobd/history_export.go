@@ -49,7 +49,7 @@ func historyExport(h *historyVerb) *cobra.Command {
 					return fmt.Errorf("write CSV: %w", err)
 				}
 				err := h.export(c.Context(), f, func(r listedRow) error { return w.Write(csvValues(&r)) })
-				w.Flush() // the terminal keeps the error
+				w.Flush() // its error is in the dataWriter below h.term.out
 				return err
 			}
 			return usage("--format %q: write csv or jsonl", format)
@@ -62,7 +62,8 @@ func historyExport(h *historyVerb) *cobra.Command {
 	return c
 }
 
-// export calls write with each row.
+// export calls write with each row of the history at --address, or of the configuration's and those of
+// --with.
 func (h *historyVerb) export(ctx context.Context, filter sqltrace.Filter, write func(listedRow) error) error {
 	asked, err := h.ask(ctx, func(ctx context.Context, c *admin.Client) error { return exportFrom(ctx, h.term, c, filter, write) })
 	if asked || err != nil {
@@ -77,7 +78,8 @@ func (h *historyVerb) export(ctx context.Context, filter sqltrace.Filter, write 
 	rest.report(h.term, "what these servers ran is not exported")
 	return h.readAll(ctx, f, func(ctx context.Context, all []*sqltrace.Reader) error {
 		for {
-			page, err := findRows(ctx, all, make([]string, len(all)), nil, filter)
+			noPlaces := make([]string, len(all)) // they are not exported
+			page, err := findRows(ctx, all, noPlaces, nil, filter)
 			if err != nil {
 				return err
 			}
@@ -94,7 +96,8 @@ func (h *historyVerb) export(ctx context.Context, filter sqltrace.Filter, write 
 	})
 }
 
-// exportFrom calls write with each row of a server's history.
+// exportFrom calls write with each row that a server returns, page after page. The server asks the
+// others; those that did not answer for some page are listed at the end.
 func exportFrom(ctx context.Context, term *terminal, c *admin.Client, filter sqltrace.Filter, write func(listedRow) error) error {
 	unread := map[string]bool{}
 	want := admin.RunsWanted{Job: filter.Job, Item: filter.Item, State: filter.State, Cause: filter.Cause, Since: filter.Since, Until: filter.Until, Limit: exportPage, Logs: true}
@@ -119,6 +122,7 @@ func exportFrom(ctx context.Context, term *terminal, c *admin.Client, filter sql
 	}
 }
 
+// csvNames are the columns of CSV, in the order of csvValues.
 func csvNames() []string {
 	return []string{
 		"job", "item", "run", "attempt", "instant", "last", "count", "cause", "state", "reason", "reason_code", "instance", "task_id",

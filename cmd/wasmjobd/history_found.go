@@ -33,8 +33,8 @@ type found struct {
 	zone      *time.Location
 }
 
-// find looks for rows in the configuration's history, in those of --with, and in the registry.
-// A job that none of them knows is an error.
+// find calls show with a page of rows from the configuration's history, those of --with, and the registry,
+// or from the server at --address. A job that none of them knows is an error. tz is --tz.
 func (h *historyVerb) find(ctx context.Context, filter sqltrace.Filter, tz string, show func(*found) error) error {
 	at, err := h.server.server(h.term.env, *h.files)
 	if err != nil {
@@ -54,7 +54,7 @@ func (h *historyVerb) find(ctx context.Context, filter sqltrace.Filter, tz strin
 	places := append([]string{cmp.Or(f.History.Path, f.History.Address)}, h.with...)
 	return h.readMost(ctx, f, func(ctx context.Context, all []*sqltrace.Reader, away error) error {
 		var unread []string
-		if away != nil {
+		if away != nil { // the configuration's history, which is the first place, cannot be read
 			places, unread = places[1:], []string{away.Error()}
 		}
 		others := h.elsewhere(ctx, f, filter.Job)
@@ -69,11 +69,11 @@ func (h *historyVerb) find(ctx context.Context, filter sqltrace.Filter, tz strin
 	})
 }
 
-// findRows returns one page of the rows of several histories, which places name, and of rows
-// that are in none of them.
+// findRows returns one page of the rows of several histories and of the rows in also, which the registry
+// has. A row that several of them have is on the page once. places are the names of the histories.
 func findRows(ctx context.Context, all []*sqltrace.Reader, places []string, also []foundRow, f sqltrace.Filter) (foundPage, error) {
 	var out foundPage
-	more := false
+	more := false // a history has more rows than its page
 	for i, r := range all {
 		page, err := r.Query(ctx, f)
 		if err != nil {
@@ -96,7 +96,7 @@ func findRows(ctx context.Context, all []*sqltrace.Reader, places []string, also
 			out.rows = append(out.rows, also[i])
 		}
 	}
-	out.rows = trace.Newest(out.rows, func(r *foundRow) *trace.Row { return &r.Row }) // histories come before the registry
+	out.rows = trace.Newest(out.rows, func(r *foundRow) *trace.Row { return &r.Row }) // of two equal places, a history comes first
 	if more || len(out.rows) > f.Limit {
 		out.rows = out.rows[:min(f.Limit, len(out.rows))]
 		out.next = sqltrace.After(&out.rows[len(out.rows)-1].Row)

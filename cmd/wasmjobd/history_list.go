@@ -81,7 +81,8 @@ func historyList(h *historyVerb) *cobra.Command {
 	return c
 }
 
-// oneOf refuses a word that no row has. It would find nothing, as if there was nothing.
+// oneOf refuses a state or cause that no row can have. A search for it would find nothing, as if nothing
+// had happened.
 func oneOf[T ~string](flag string, word T, known []T) error {
 	if word == "" || slices.Contains(known, word) {
 		return nil
@@ -93,6 +94,7 @@ func oneOf[T ~string](flag string, word T, known []T) error {
 	return usage("--%s %q: write one of %s", flag, word, strings.Join(names, ", "))
 }
 
+// printList shows a page of rows. tz is --tz.
 func (h *historyVerb) printList(ctx context.Context, filter sqltrace.Filter, tz string) error {
 	return h.find(ctx, filter, tz, func(all *found) error {
 		if h.term.json() {
@@ -110,10 +112,11 @@ func (h *historyVerb) printList(ctx context.Context, filter sqltrace.Filter, tz 
 	})
 }
 
-// knownJob refuses a job that is neither in the configuration nor in any row. It would find
-// nothing, as if nothing had happened.
+// knownJob returns an error if a job is neither in the configuration nor in any row of the histories: a
+// search for a misspelled job would find nothing, as if nothing had happened.
 func knownJob(ctx context.Context, all []*sqltrace.Reader, f *config.File, name string) error {
-	page, err := findRows(ctx, all, make([]string, len(all)), nil, sqltrace.Filter{Job: name, Limit: 1})
+	noPlaces := make([]string, len(all)) // they are not shown
+	page, err := findRows(ctx, all, noPlaces, nil, sqltrace.Filter{Job: name, Limit: 1})
 	if err != nil || len(page.rows) > 0 {
 		return err
 	}

@@ -90,6 +90,7 @@ type purged struct {
 	DryRun bool `json:"dry_run"`
 }
 
+// listedPage returns the JSON of a page. Rows that only the registry has are on their own.
 func listedPage(page foundPage) listed {
 	out := listed{Version: 1, Rows: make([]listedRow, 0, len(page.rows)), Next: page.next}
 	for i := range page.rows {
@@ -102,6 +103,7 @@ func listedPage(page foundPage) listed {
 	return out
 }
 
+// rowOf returns the JSON of a row.
 func rowOf(r *foundRow) listedRow {
 	x := listedRow{Job: r.Job, Item: r.Item, Run: r.Run, Attempt: r.Attempt,
 		Instant: stamp(r.Instant, time.UTC), InstantMs: r.Instant, Count: r.Count,
@@ -124,7 +126,7 @@ func rowOf(r *foundRow) listedRow {
 	return x
 }
 
-// stamp returns "" for the unknown time 0.
+// stamp formats a time in Unix milliseconds; 0, which is not known, as "".
 func stamp(ms int64, zone *time.Location) string {
 	if ms == 0 {
 		return ""
@@ -132,6 +134,7 @@ func stamp(ms int64, zone *time.Location) string {
 	return time.UnixMilli(ms).In(zone).Format("2006-01-02T15:04:05.999Z07:00")
 }
 
+// tookOf returns how long an attempt took, and false if that is not known.
 func tookOf(r trace.Row) (time.Duration, bool) {
 	if r.Start == 0 || r.End < r.Start {
 		return 0, false
@@ -139,6 +142,7 @@ func tookOf(r trace.Row) (time.Duration, bool) {
 	return time.Duration(r.End-r.Start) * time.Millisecond, true
 }
 
+// zonesOf returns the time zones of jobs, by name.
 func zonesOf(jobs []job.Config) map[string]*time.Location {
 	zones := map[string]*time.Location{}
 	for _, j := range jobs {
@@ -169,18 +173,19 @@ func printRows(term *terminal, rows []foundRow, zone *time.Location) {
 	_ = w.Flush() // errors of a closed pipe are dropped
 }
 
+// serverOf returns the address in the id of an instance.
 func serverOf(instance string) string {
 	address, _, _ := strings.Cut(instance, "@-@")
 	return address
 }
 
-// saying returns the text of a row in one short line.
+// saying returns what a row says beyond its columns, in one short line.
 func saying(r *foundRow, zone *time.Location) string {
 	var parts []string
 	if r.by != "" {
 		parts = append(parts, "in the registry, for the history of "+r.by)
 	}
-	if r.Count > 1 {
+	if r.Count > 1 { // a gap
 		parts = append(parts, fmt.Sprintf("%d instants to %s", r.Count, stamp(r.Last, zone)))
 	}
 	for _, s := range []string{r.Reason.String(), r.Error, r.Result} {
@@ -220,7 +225,8 @@ func plainUpTo(limit int, s string) string {
 
 func orDash(s string) string { return cmp.Or(s, "-") }
 
-// printChecked returns the number of findings.
+// printChecked prints the result of a check, and returns the number of all findings, also of those that
+// were not kept.
 func printChecked(term *terminal, all []admin.Checked) (int64, error) {
 	out := checked{Version: 1, Findings: []trace.Finding{}, Jobs: []checkedCount{}}
 	found := int64(0)

@@ -25,7 +25,7 @@ func historyPurge(h *historyVerb) *cobra.Command {
 			"server may be running; with --address the server there makes all servers purge their histories or,\n" +
 			"with --here, only its own.",
 		RunE: func(c *cobra.Command, _ []string) error {
-			if keep.Dry == yes {
+			if keep.Dry == yes { // neither or both
 				return usage("write --dry-run to count the rows, or --yes to delete them")
 			}
 			if age != "" {
@@ -57,6 +57,8 @@ func historyPurge(h *historyVerb) *cobra.Command {
 	return c
 }
 
+// doPurge purges the histories of the servers that --address reaches, or else the configuration's own, and
+// prints how many rows went.
 func (h *historyVerb) doPurge(ctx context.Context, keep admin.Purge) error {
 	var done admin.Purged
 	asked, err := h.ask(ctx, func(ctx context.Context, c *admin.Client) (err error) {
@@ -87,13 +89,13 @@ func (h *historyVerb) doPurge(ctx context.Context, keep admin.Purge) error {
 	return nil
 }
 
-// purgeOwn purges the configuration's own history.
+// purgeOwn purges the configuration's own history, and returns the number of rows.
 func (h *historyVerb) purgeOwn(ctx context.Context, keep admin.Purge) (rows int64, err error) {
 	f, err := h.load()
 	if err != nil {
 		return 0, err
 	}
-	if keep.Dry { // does not write to the history
+	if keep.Dry { // a reader is enough, and changes no tables
 		err = h.readAll(ctx, f, func(ctx context.Context, all []*sqltrace.Reader) error {
 			of, err := retentionOf(f, keep)
 			if err == nil {
@@ -120,7 +122,7 @@ func (h *historyVerb) purgeOwn(ctx context.Context, keep admin.Purge) (rows int6
 	})
 }
 
-// purgeRows deletes rows, or counts them.
+// purgeRows deletes the rows that a purge asks for or, in a dry run, counts them.
 func purgeRows(ctx context.Context, s *sqltrace.Store, f *config.File, p admin.Purge) (int64, error) {
 	keep, err := retentionOf(f, p)
 	switch {

@@ -38,7 +38,7 @@ func historyShow(h *historyVerb) *cobra.Command {
 // errRun says how to name a run.
 const errRun = "write job/item/run as the log has it, or job/item/time as \"history list\" shows it"
 
-// filterOf reads the name of a run.
+// filterOf returns the filter for the run that text names: by its id, or by the time of its instant.
 func filterOf(text string) (sqltrace.Filter, error) {
 	name, rest, _ := strings.Cut(text, "/")
 	number, run, ok := strings.Cut(rest, "/")
@@ -47,7 +47,7 @@ func filterOf(text string) (sqltrace.Filter, error) {
 		return sqltrace.Filter{}, usage("%q: %s", text, errRun)
 	}
 	f := sqltrace.Filter{Job: name, Item: &item, Run: run, Limit: sqltrace.MaxLimit}
-	if at, err := time.Parse(time.RFC3339Nano, run); err == nil {
+	if at, err := time.Parse(time.RFC3339Nano, run); err == nil { // all runs of that millisecond
 		f.Run, f.Since, f.Until = "", at.UnixMilli(), at.UnixMilli()+1
 	}
 	return f, nil
@@ -59,6 +59,7 @@ type shownRun struct {
 	Attempts []listedRow `json:"attempts"` // by run, the first attempt first
 }
 
+// printShow shows the run that text names, or the row of missed instants that has it. tz is --tz.
 func (h *historyVerb) printShow(ctx context.Context, text, tz string) error {
 	filter, err := filterOf(text)
 	if err != nil {
@@ -70,7 +71,7 @@ func (h *historyVerb) printShow(ctx context.Context, text, tz string) error {
 			return h.showRuns(all)
 		}
 		none := noRun(text, filter.Job, all.places, &all.elsewhere)
-		if filter.Run != "" {
+		if filter.Run != "" { // only a time can lie among missed instants
 			return none
 		}
 		missed := filter // the newest row of missed instants that begins before this one, and may include it
@@ -129,7 +130,8 @@ func printRun(term *terminal, r *trace.Row, zone *time.Location) {
 	}
 }
 
-// printAttempt shows one attempt, with its texts as far as they are kept.
+// printAttempt shows one attempt, with its texts as far as they are kept. With several histories it also
+// names the one that has the row.
 func printAttempt(term *terminal, r *foundRow, several bool, zone *time.Location) {
 	head := string(r.State)
 	if r.Attempt > 0 {
