@@ -112,6 +112,7 @@ func readCases(term *terminal, path string) ([]conformance.Case, error) {
 	return cases, err
 }
 
+// chosen returns the cases with the names in only; all cases if there are none.
 func chosen(cases []conformance.Case, only []string) ([]conformance.Case, error) {
 	if len(only) == 0 {
 		return cases, nil
@@ -128,6 +129,7 @@ func chosen(cases []conformance.Case, only []string) ([]conformance.Case, error)
 	return slices.DeleteFunc(cases, func(c conformance.Case) bool { return !slices.Contains(only, c.Name) }), nil
 }
 
+// testModule runs the cases with a module, and prints how their results differ from what is wanted.
 func testModule(ctx context.Context, term *terminal, wasm []byte, cases []conformance.Case) (err error) {
 	report, err := guest.Inspect(wasm)
 	if refusal, ok := errors.AsType[*guest.Refusal](err); ok {
@@ -143,6 +145,7 @@ func testModule(ctx context.Context, term *terminal, wasm []byte, cases []confor
 			r.Kind = report.Kinds[0] // the sandbox refuses a module without kinds
 		}
 		if !slices.Contains(report.Kinds, r.Kind) {
+			// The rule of a case of a file is its place there.
 			return exitf(exitInvalid, "%s: case %s is for the kind %s; the module can be: %s",
 				cases[i].Rule, cases[i].Name, r.Kind, strings.Join(report.Kinds, ", "))
 		}
@@ -176,6 +179,7 @@ func testModule(ctx context.Context, term *terminal, wasm []byte, cases []confor
 	return err
 }
 
+// resultOf returns the JSON of a case that was run.
 func resultOf(v conformance.Verdict) caseResult {
 	r := caseResult{
 		Case: v.Case.Name, At: v.Case.Rule, Passed: v.Err == nil, Verdict: v.Answer.Verdict, Result: string(v.Answer.Result),

@@ -78,6 +78,8 @@ func withHost(ctx context.Context, other []string, use func(conformance.Host) er
 	return errors.Join(use(j), j.Close())
 }
 
+// checkAll runs the cases and prints the verdicts: the cases of a host on checked or, if there are guests,
+// the cases of each guest, with checked as the host that runs them. only are the patterns of --case.
 func checkAll(ctx context.Context, term *terminal, checked conformance.Host, guests, only []string) error {
 	var columns []conformance.Column
 	if len(guests) == 0 {
@@ -143,11 +145,14 @@ func matching(cases []conformance.Case, patterns []string) ([]conformance.Case, 
 	}), nil
 }
 
+// isNamed reports whether a case has a name, or one that matches the pattern. A name may contain
+// characters that are special in patterns.
 func isNamed(pattern, name string) bool {
 	ok, _ := path.Match(pattern, name) // the pattern is valid
 	return ok || pattern == name
 }
 
+// printVerdicts prints the verdicts as JSON. The error of failed cases has only an exit code.
 func printVerdicts(term *terminal, columns []conformance.Column) error {
 	lines := []verdictLine{}
 	code := exitOK

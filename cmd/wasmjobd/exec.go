@@ -118,7 +118,8 @@ func (f *execFlags) define(c *cobra.Command) {
 	s.BoolVarP(&f.quiet, "quiet", "q", false, "do not show the guest's log")
 }
 
-// prepare reads everything, and returns a function that does the work.
+// prepare checks the flags and reads the module at path, and returns the function that runs it. So errors
+// in the flags are reported before signals are caught.
 func (f *execFlags) prepare(term *terminal, path string) (func(context.Context) error, error) {
 	call, err := f.call(path)
 	if err != nil {
@@ -143,7 +144,7 @@ func (f *execFlags) prepare(term *terminal, path string) (func(context.Context) 
 	call.Log = log.logger()
 	t := guestOptions(term)
 	t.PrivateHosts = g.private
-	if call.Config.Kind == kindStrategy {
+	if call.Config.Kind == kindStrategy { // it assigns items, and runs none
 		c, err := f.shardCall(call)
 		return func(ctx context.Context) error { return assign(ctx, term, wasm, c, t, log) }, err
 	}
@@ -160,7 +161,8 @@ func (f *execFlags) prepare(term *terminal, path string) (func(context.Context) 
 	}, nil
 }
 
-// call makes up the values that a server would supply.
+// call returns the call of the module at path, with values that a server would supply and that the flags
+// replace.
 func (f *execFlags) call(path string) (job.Call, error) {
 	if f.total < 1 || f.total > job.MaxShards || f.item < 0 || f.item >= f.total {
 		return job.Call{}, usage("--item %d --total %d: the item is 0 to total-1, and there are at most %d", f.item, f.total, job.MaxShards)
@@ -225,7 +227,8 @@ func (f *execFlags) meant() job.Kind {
 	return ""
 }
 
-// choose determines the kind from what the module can be.
+// choose sets the kind in c, unless the flags name or imply one, to one that the module can be. It refuses
+// a kind that the module cannot be, and flags of another kind.
 func (f *execFlags) choose(wasm []byte, c *job.Config) error {
 	report, err := guest.Inspect(wasm)
 	if refusal, ok := errors.AsType[*guest.Refusal](err); ok {
@@ -253,9 +256,10 @@ func (f *execFlags) choose(wasm []byte, c *job.Config) error {
 	return nil
 }
 
-// impossible returns values that would also be invalid in a configuration. It leaves out the
-// name of the job, which here usually comes from a file.
+// impossible returns an error for values of flags that would also be invalid in a configuration. It does
+// not check the name of the job, which here usually comes from a file's name.
 func impossible(c job.Config) error {
+	// Exec has no use for these fields, but Validate requires them.
 	c.Name, c.Overlap, c.OnRegistryLoss, c.Layout = "exec", job.Skip, job.CancelOnLoss, job.Layout21
 	if fault, ok := errors.AsType[*job.FieldError](c.Validate()); ok {
 		return usage("%s: %s", fault.Field, fault.Why)
@@ -273,7 +277,9 @@ type attempt struct {
 	replayed *replayed // set if a run of the history is replayed
 }
 
+// execute runs an attempt, and prints its outcome. The error says how the run failed.
 func execute(ctx context.Context, term *terminal, a attempt) error {
+	// A signal ends ctx.
 	forget := context.AfterFunc(ctx, func() { term.note("asked the guest to stop; press Ctrl-C again to end it at once") })
 	defer forget()
 	out, err := guest.Run(ctx, a.wasm, a.call, a.options)
@@ -304,7 +310,7 @@ func execute(ctx context.Context, term *terminal, a attempt) error {
 		return nil
 	case job.Deadline, job.Stopped:
 		return exitf(exitRunCancelled, "the run took too long: %s", out.Error)
-	case job.Failure, job.Retryable, job.OutOfFuel:
+	case job.Failure, job.Retryable, job.OutOfFuel: // see below
 	}
 	return exitf(exitRunFailed, "the run failed: %s", out.Error)
 }

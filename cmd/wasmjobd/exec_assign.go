@@ -30,10 +30,10 @@ type assignment struct {
 	Moved    bool           `json:"moved"` // another instance had it
 }
 
-// shardCall builds the input that a server would pass.
+// shardCall builds the input that a server would pass to a strategy.
 func (f *execFlags) shardCall(call job.Call) (job.ShardCall, error) {
 	c := job.ShardCall{Config: call.Config, Total: f.total, Log: call.Log}
-	c.Config.Kind = ""
+	c.Config.Kind = "" // no job has the kind strategy
 	err := f.members(&c)
 	return c, err
 }
@@ -66,7 +66,7 @@ func assign(ctx context.Context, term *terminal, wasm []byte, c job.ShardCall, t
 	return err
 }
 
-// members parses the instances and the present owners.
+// members sets the instances, from --instance, and the present owners of the items, from --previous.
 func (f *execFlags) members(c *job.ShardCall) error {
 	texts := f.instances
 	if len(texts) == 0 {
@@ -92,19 +92,20 @@ func (f *execFlags) members(c *job.ShardCall) error {
 		}
 		c.Instances = append(c.Instances, in)
 	}
+	// The registry's order, in which strategies get them.
 	slices.SortFunc(c.Instances, func(a, b job.ShardInstance) int { return strings.Compare(string(b.ID), string(a.ID)) })
-	c.Previous = slices.Repeat([]int{-1}, c.Total)
+	c.Previous = slices.Repeat([]int{-1}, c.Total) // indexes of instances; -1: no owner
 	if len(f.previous) > c.Total {
 		return usage("--previous has %d owners, --total is %d", len(f.previous), c.Total)
 	}
 	for item, id := range f.previous {
-		// The items of an instance that is not listed have no owner.
+		// The index of an instance that is not listed is -1, so its items have no owner; so have those of "-".
 		c.Previous[item] = slices.IndexFunc(c.Instances, func(o job.ShardInstance) bool { return o.ID == instanceID(id) })
 	}
 	return nil
 }
 
-// instanceID completes an id that lacks its suffix.
+// instanceID returns the id that a text is or, for an address, a made-up id of an instance there.
 func instanceID(text string) job.InstanceID {
 	if strings.Contains(text, job.Delimiter) {
 		return job.InstanceID(text)
@@ -112,6 +113,7 @@ func instanceID(text string) job.InstanceID {
 	return job.NewInstanceID(text, "1")
 }
 
+// printAssignment prints the items of each instance; a star marks an item that another instance had.
 func printAssignment(term *terminal, c job.ShardCall, d assignmentReport) {
 	term.printf("verdict     %s\n", d.Verdict)
 	if d.Verdict == job.OK {

@@ -27,10 +27,11 @@ func (g *grants) parse(values []string) error {
 	return nil
 }
 
+// one reads one value of --allow, such as "clock" or "http=https://host/path".
 func (g *grants) one(text string) error {
 	a := &g.allow
 	kind, value, _ := strings.Cut(text, "=")
-	bare := value == "" || value == "true"
+	bare := value == "" || value == "true" // as a configuration writes it
 	switch {
 	case kind == "dir":
 		return g.dir(text, value)
@@ -58,7 +59,7 @@ func (g *grants) one(text string) error {
 		a.Random = true
 	case kind == "state":
 		a.State, g.stateFile = true, value
-	case kind == "clock", kind == "random":
+	case kind == "clock", kind == "random": // with another value
 		return usage("--allow %s: write %s", text, kind)
 	default:
 		return usage("--allow %s: write dir, env, secret, http, private_host, clock, random or state; see --help", text)
@@ -66,6 +67,8 @@ func (g *grants) one(text string) error {
 	return nil
 }
 
+// dir reads the value of dir=, which is MODE:HOST:GUEST. text is the whole grant, for errors. The path on
+// the host may have colons.
 func (g *grants) dir(text, value string) error {
 	mode, rest, _ := strings.Cut(value, ":")
 	colon := strings.LastIndexByte(rest, ':')
@@ -76,8 +79,8 @@ func (g *grants) dir(text, value string) error {
 	return nil
 }
 
-// secret reads a secret's value, or reads it from a source that other users of the machine
-// cannot see. No message repeats the value.
+// secret reads the value of secret=, which has a secret or names its source: a variable or a file, which
+// other users of the machine cannot see as they can an argument. No message repeats the secret.
 func (g *grants) secret(value string) error {
 	name, from, ok := strings.Cut(value, "=")
 	if !ok || name == "" || from == "" {

@@ -40,6 +40,7 @@ type flowCounts struct {
 	Failed    int64 `json:"failed"`
 }
 
+// executionOf returns the JSON of a run.
 func executionOf(out job.Outcome, kind job.Kind, log *guestLog, state *itemState) execution {
 	e := execution{
 		Verdict: out.Verdict, Error: out.Error,
@@ -61,7 +62,8 @@ func executionOf(out job.Outcome, kind job.Kind, log *guestLog, state *itemState
 	return e
 }
 
-// printExecution prints for a person. A nil result was not set.
+// printExecution prints a run for a person. The guest may have set no result, which is nil, or an empty
+// one.
 func printExecution(term *terminal, e execution, result []byte) {
 	if e.Code != nil {
 		term.printf("verdict     %s (code %d)\n", e.Verdict, *e.Code)

@@ -47,7 +47,8 @@ func withReplay() []string {
 	return []string{"replay", "write", "attempt", "config", "allow", "quiet", "output"}
 }
 
-// runAgain runs an attempt of the history once more.
+// runAgain runs an attempt of the history once more, as exec does with --replay. args may name a module
+// to run instead of the original one.
 func (f *execFlags) runAgain(ctx context.Context, term *terminal, c *cobra.Command, args []string) error {
 	for _, name := range setFlags(c) {
 		if !slices.Contains(withReplay(), name) {
@@ -96,12 +97,15 @@ func (f *execFlags) runAgain(ctx context.Context, term *terminal, c *cobra.Comma
 	return execute(ctx, term, attempt{wasm: wasm, call: call, options: t, log: log, state: p.state, replayed: &p.r})
 }
 
+// setFlags returns the names of the flags that a command line has.
 func setFlags(c *cobra.Command) (names []string) {
 	c.Flags().Visit(func(flag *pflag.Flag) { names = append(names, flag.Name) })
 	return names
 }
 
-// find reads the named row: job/item/run, or job/item/time as "history list" shows it.
+// find reads the row of --replay, which names it as job/item/run, or as job/item/time like "history
+// list". With attempt, that is the number of --attempt; otherwise it takes the newest attempt for which
+// a module ran.
 func (p *replay) find(ctx context.Context, attempt bool) error {
 	filter, err := filterOf(p.flags.replay)
 	if err != nil {
@@ -119,6 +123,7 @@ func (p *replay) find(ctx context.Context, attempt bool) error {
 		return err
 	}
 	defer func() { _ = rows.Close() }() // only read
+	// nothing is a row for which no module ran, such as a missed instant.
 	var nothing *trace.Row
 	for {
 		page, err := rows.Query(ctx, filter)
@@ -181,11 +186,12 @@ func (p *replay) call(ctx context.Context) (job.Call, error) {
 	}
 	c := job.Call{
 		Config: p.job, Namespace: p.file.Registry.Namespace, Instance: job.InstanceID(p.row.Instance), TaskID: p.row.TaskID,
-		Total: max(p.job.Shards, p.row.Item+1), Item: p.row.Item, Items: []int{p.row.Item}, Params: map[int]string{},
+		Total: max(p.job.Shards, p.row.Item+1), // the job may have fewer items by now
+		Item:  p.row.Item, Items: []int{p.row.Item}, Params: map[int]string{},
 		RunID: p.r.Run, Attempt: p.row.Attempt, Scheduled: time.UnixMilli(p.row.Instant), Fence: p.row.Fence,
 		Failover: p.row.Cause == trace.Failover, Misfire: p.row.Cause == trace.Misfire, State: p.state,
 	}
-	if task, err := job.ParseTaskID(p.row.TaskID); err == nil {
+	if task, err := job.ParseTaskID(p.row.TaskID); err == nil { // it has the items that ran together
 		c.Items = task.Items
 	}
 	for _, item := range c.Items {
@@ -215,7 +221,8 @@ func (p *replay) secrets() (map[string]string, error) {
 	return all, nil
 }
 
-// surroundings records what differs in the environment of the guest.
+// surroundings records what differs in the environment of the guest: what it can reach by its grants is
+// not recorded, and may have changed since.
 func (p *replay) surroundings() {
 	a := p.job.Allow
 	if a.Clock == "real" {
@@ -236,8 +243,8 @@ func (p *replay) surroundings() {
 	}
 }
 
-// readState reads the values from a file if one was named, otherwise from the registry if
-// possible. The values that the original run found are not recorded.
+// readState reads the values of the item from a file if one was named, otherwise from the registry if
+// possible, otherwise none. The values that the original run found are not recorded.
 func (p *replay) readState(ctx context.Context) error {
 	if !p.job.Allow.State {
 		return nil
@@ -258,10 +265,10 @@ func (p *replay) readState(ctx context.Context) error {
 		values, err = op.ItemState(ctx, p.job.Name, p.row.Item)
 		return err
 	})
-	if err := p.state.open(); err != nil {
+	if err := p.state.open(); err != nil { // without a file: no values
 		return err
 	}
-	if err != nil {
+	if err != nil { // of the registry
 		text, _, _ := strings.Cut(err.Error(), "\n")
 		p.differs("the state: none, as the registry cannot be read (%s); read it from a file with --allow state=FILE", text)
 		return nil
@@ -271,7 +278,7 @@ func (p *replay) readState(ctx context.Context) error {
 	return nil
 }
 
-// announce prints what is replayed, before it runs.
+// announce prints what is replayed and what differs, before it runs.
 func (p *replay) announce() {
 	how := string(p.row.State)
 	if reason := plain(cmp.Or(p.row.Error, p.row.Reason.String())); reason != "" {

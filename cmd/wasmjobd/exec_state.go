@@ -24,6 +24,7 @@ type itemState struct {
 // stateValue is a value as JSON: a string if it is text, otherwise an object with its base64.
 type stateValue []byte
 
+// MarshalJSON implements json.Marshaler.
 func (v stateValue) MarshalJSON() ([]byte, error) {
 	var is any = binaryValue{v}
 	if utf8.Valid(v) {
@@ -36,6 +37,7 @@ func (v stateValue) MarshalJSON() ([]byte, error) {
 	return b, nil
 }
 
+// UnmarshalJSON implements json.Unmarshaler.
 func (v *stateValue) UnmarshalJSON(b []byte) error {
 	var text string
 	if json.Unmarshal(b, &text) == nil {
@@ -79,6 +81,7 @@ func (s *itemState) open() error {
 	return nil
 }
 
+// Load implements job.State.
 func (s *itemState) Load(context.Context) (map[string][]byte, error) { return maps.Clone(s.now), nil }
 
 // Save implements job.State. It replaces the file atomically.
@@ -100,6 +103,8 @@ func (s *itemState) Save(_ context.Context, values map[string][]byte) error {
 	return nil
 }
 
+// replaceFile writes a file beside path, and renames it to path: whoever reads path sees the old content or
+// the new one, never a part.
 func replaceFile(path string, content []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
 	if err != nil {
@@ -123,6 +128,7 @@ type stateChange struct {
 	After  *stateValue `json:"after"`
 }
 
+// changes returns the values that the run has added, changed or deleted, by key.
 func (s *itemState) changes() []stateChange {
 	keys := maps.Clone(s.before)
 	maps.Copy(keys, s.now)

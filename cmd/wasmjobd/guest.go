@@ -23,8 +23,8 @@ func guestOptions(term *terminal) guest.Options {
 	return o
 }
 
-// variable returns the value of a variable in the form of os.Environ. If it occurs twice, the
-// last one counts.
+// variable looks a variable up in an environment that has the form of os.Environ. If it occurs twice,
+// the last one counts.
 func variable(env []string, name string) (value string, found bool) {
 	for _, entry := range slices.Backward(env) {
 		if value, found = strings.CutPrefix(entry, name+"="); found {

@@ -42,6 +42,7 @@ func inspectCommand(term *terminal) *cobra.Command {
 	return c
 }
 
+// oneModule checks that a command line has one argument.
 func oneModule(c *cobra.Command, args []string) error {
 	if len(args) != 1 {
 		return usage("write one module: %s", c.UseLine())
@@ -79,6 +80,8 @@ type inspected struct {
 	Signature operator.ModuleSignature `json:"signature"`
 }
 
+// inspect shows what a module is and how it is signed. It returns an error if this host would not run it,
+// or if s has keys and none of them has signed it.
 func inspect(term *terminal, path string, wasm []byte, s host.Signing) error {
 	found, err := guest.Check(wasm)
 	if err != nil {
@@ -119,7 +122,7 @@ func printReport(term *terminal, r guest.Report) {
 	switch {
 	case r.ABI == 0:
 		term.printf("abi        none\n")
-	case r.Since > 0:
+	case r.Since > 0: // its imports need so many additions to that version
 		term.printf("abi        %d since addition %d\n", r.ABI, r.Since)
 	default:
 		term.printf("abi        %d\n", r.ABI)

@@ -79,7 +79,7 @@ func shardSimulate(o *operatorVerb) *cobra.Command {
 // simulate shows the result of a strategy; r is the job in the registry, nil if the registry is
 // not used.
 func (f *simulateFlags) simulate(ctx context.Context, term *terminal, file *config.File, r *operator.JobReport) error {
-	c, err := f.of(file, r)
+	c, err := f.config(file, r)
 	if err != nil {
 		return err
 	}
@@ -95,6 +95,7 @@ func (f *simulateFlags) simulate(ctx context.Context, term *terminal, file *conf
 	if err := a.choose(ctx, term, file, r); err != nil {
 		return err
 	}
+	// Without a registry, moves are relative to what the strategy returns for the unchanged instances.
 	if now.owners == nil && !slices.Equal(now.instances, then) {
 		if now.owners, err = a.owners(ctx, now.instances, nil); err != nil {
 			return err
@@ -107,9 +108,9 @@ func (f *simulateFlags) simulate(ctx context.Context, term *terminal, file *conf
 	return printSimulated(term, simulated{Version: 1, Job: f.job, Strategy: a.name, Items: c.Shards, shardMoves: movesOf(then, now.owners, after)})
 }
 
-// of returns the job whose items are assigned, from the flags, the registry, or else the
-// configuration.
-func (f *simulateFlags) of(file *config.File, r *operator.JobReport) (job.Config, error) {
+// config returns the job whose items are assigned: as the registry has it if r is not nil, otherwise as
+// the configuration does, and without --job a made-up one. --items and --strategy override its settings.
+func (f *simulateFlags) config(file *config.File, r *operator.JobReport) (job.Config, error) {
 	c := job.Config{Name: cmp.Or(f.job, "simulated")}
 	switch own, found := jobNamed(file, f.job); {
 	case r != nil && r.Config == nil:
@@ -140,6 +141,8 @@ type present struct {
 	labels    map[string]map[string]string
 }
 
+// now returns the present state: the instances of --servers, or those of the job in the registry with
+// their items, if r is not nil. A disabled instance gets no items, so it is left out.
 func (f *simulateFlags) now(r *operator.JobReport) (present, error) {
 	var p present
 	var err error
@@ -157,14 +160,14 @@ func (f *simulateFlags) now(r *operator.JobReport) (present, error) {
 			p.labels[string(m.ID)] = m.Labels
 		}
 	}
-	for _, it := range r.Items {
+	for _, it := range r.Items { // grow p.owners to the item; "" is no owner
 		p.owners = append(p.owners, slices.Repeat([]string{""}, max(0, it.Item+1-len(p.owners)))...)
 		p.owners[it.Item] = string(it.Owner)
 	}
 	return p, nil
 }
 
-// serversIn reads --servers.
+// serversIn reads --servers: a number of made-up instances, or their ids.
 func serversIn(text string) ([]string, error) {
 	if n, err := strconv.Atoi(text); err == nil {
 		if n < 1 || n > maxSimulated {
@@ -192,6 +195,7 @@ func serversIn(text string) ([]string, error) {
 	return all, nil
 }
 
+// simulatedID reads the id of an instance, or its address, from a flag.
 func simulatedID(flag, text string) (string, error) {
 	id := instanceID(text)
 	if err := id.Validate(); err != nil {
@@ -234,8 +238,8 @@ type assigner struct {
 	s      strategy.Strategy
 }
 
-// choose finds the strategy. While members of ElasticJob share the job, no module assigns the
-// items.
+// choose finds the strategy of the job. r is the job in the registry; nil if the registry is not used.
+// While members of ElasticJob share the job, no module assigns the items, since they know no modules.
 func (a *assigner) choose(ctx context.Context, term *terminal, file *config.File, r *operator.JobReport) (err error) {
 	shared := r != nil && slices.ContainsFunc(r.Members, func(m operator.MemberReport) bool { return m.Foreign })
 	name := a.job.StrategyModule
@@ -278,11 +282,13 @@ func (a *assigner) call(q strategy.Request) job.ShardCall {
 	return c
 }
 
-// owners returns the new owner of each item.
+// owners calls the strategy, and returns the new owner of each item. before are the present owners; nil
+// if they are not known.
 func (a *assigner) owners(ctx context.Context, instances, before []string) ([]string, error) {
 	q := strategy.Request{Job: a.job.Name, Total: a.job.Shards, Instances: slices.Clone(instances), Previous: make([][]int, len(instances))}
 	slices.SortFunc(q.Instances, func(a, b string) int { return strings.Compare(b, a) }) // the registry's order
 	for item, id := range before {
+		// An owner may be gone, and the job may have had more items.
 		if k := slices.Index(q.Instances, id); k >= 0 && item < q.Total {
 			q.Previous[k] = append(q.Previous[k], item)
 		}

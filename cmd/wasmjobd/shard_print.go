@@ -74,6 +74,7 @@ func movesOf(instances, before, after []string) shardMoves {
 	return m
 }
 
+// ownerIn returns the owner of an item; "" also for an item that one of the assignments does not have.
 func ownerIn(owners []string, item int) string {
 	if item < len(owners) {
 		return owners[item]
