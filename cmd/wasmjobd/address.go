@@ -32,11 +32,11 @@ func (a *addressFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&a.context, "context", "", "`name` of a server in ~/.config/wasmjobd/config.toml, which has its token and certificates ($"+contextVariable+")")
 }
 
-// server returns the server to use. Without an address, the configuration determines it. Flags
-// override variables.
+// server returns the server that the flags, or else the variables in env, select. files are those of
+// --config. A result without an address means that the configuration determines the server.
 func (a *addressFlags) server(env, files []string) (config.Context, error) {
 	var at config.Context
-	configured := !slices.Equal(files, []string{defaultConfig})
+	configured := !slices.Equal(files, []string{defaultConfig}) // --config was given
 	switch {
 	case configured && a.address != "":
 		return at, usage("--address and --config: name either a server or its configuration")
@@ -44,11 +44,12 @@ func (a *addressFlags) server(env, files []string) (config.Context, error) {
 		return at, usage("--context and --config: name either a server or its configuration")
 	case a.address != "" && a.context != "":
 		return at, usage("--address and --context: write only one of them")
-	case configured:
+	case configured: // the flag overrides the variables
 		return at, nil
 	}
 	address, _ := variable(env, addressVariable)
 	name, _ := variable(env, contextVariable)
+	// An address has precedence over the name of a context, and a flag over a variable.
 	if a.address == "" && (a.context != "" || address == "") {
 		if name = cmp.Or(a.context, name); name != "" {
 			var err error
@@ -63,7 +64,8 @@ func (a *addressFlags) server(env, files []string) (config.Context, error) {
 	return at, nil
 }
 
-// contextOf finds a context in the user's file of contexts.
+// contextOf finds a context, which is a server with its token and certificates, in the user's file of
+// contexts.
 func contextOf(env []string, name string) (config.Context, error) {
 	top, _ := variable(env, "XDG_CONFIG_HOME")
 	if home, _ := variable(env, "HOME"); home != "" {

@@ -62,17 +62,17 @@ func printAlerts(term *terminal, alerts []operator.Alert, silences []operator.Si
 	} else {
 		w := table(term, "JOB\tALERT\tSINCE\tCOUNT\tITEMS\tUNSENT\tWHAT")
 		for _, a := range alerts {
-			untold := strings.Join(a.Untold, ",")
+			unsent := strings.Join(a.Untold, ",")
 			if a.Silenced {
-				untold += " (silenced)"
+				unsent += " (silenced)"
 			}
 			what := a.Text
-			if !a.Over.IsZero() {
+			if !a.Over.IsZero() { // the problem has ended, and not all notifiers have sent that yet
 				what = "over since " + stamp(a.Over.UnixMilli(), time.UTC)
 			}
 			items := strings.ReplaceAll(strings.Trim(fmt.Sprint(a.Items), "[]"), " ", ",")
 			fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\t%s\n", plain(a.Job), plain(a.Kind), stamp(a.First.UnixMilli(), time.UTC), a.Count,
-				orDash(items), orDash(plain(strings.TrimSpace(untold))), orDash(plain(what)))
+				orDash(items), orDash(plain(strings.TrimSpace(unsent))), orDash(plain(what)))
 		}
 		if err := flush(w); err != nil {
 			return err

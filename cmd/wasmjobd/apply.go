@@ -62,15 +62,15 @@ func applyCommand(term *terminal) *cobra.Command {
 	return c
 }
 
-// textsIn returns the jobs of a file, each with the digest of its module. If a module's file is
-// missing or its artifact cannot be pulled, its jobs have no digest, which only a new job
-// needs.
+// textsIn returns the jobs of a file, each with the whole text of the file and the digest of its module.
+// If a module's file is missing or its artifact cannot be pulled, its jobs have no digest: only a new
+// job needs it, and is refused without it.
 func textsIn(ctx context.Context, term *terminal, path string) ([]operator.JobText, error) {
 	content, err := os.ReadFile(path)
 	if err != nil {
 		return nil, exitf(exitInvalid, "read the jobs: %w", err)
 	}
-	f, err := config.Parse(path, content, config.Options{Elsewhere: true})
+	f, err := config.Parse(path, content, config.Options{Elsewhere: true}) // [host.allow] limits the jobs where they run
 	if err != nil {
 		return nil, exitf(exitInvalid, "the jobs cannot be read:\n%w", err)
 	}
@@ -94,7 +94,7 @@ func textsIn(ctx context.Context, term *terminal, path string) ([]operator.JobTe
 			return nil, err
 		}
 		digests[module] = t.Digest
-		all = append(all, t) // without a digest only a new job is refused
+		all = append(all, t)
 	}
 	return all, nil
 }

@@ -25,13 +25,14 @@ const (
 	envOCIPassword = "OCI_PASSWORD"
 )
 
-// artifacts returns a client for registries of artifacts.
+// artifacts returns a client for registries of artifacts. The variables with credentials are for one
+// registry alone: another one that a reference names must not get them.
 func artifacts(term *terminal) oci.Client {
 	credentials, ca := oci.FilesOf(func(name string) (string, bool) { return variable(term.env, name) })
 	return oci.Client{Limit: guest.MaxModule, MaxSignature: operator.MaxSignature, CA: ca, Credential: func(host string) (oci.Credential, error) {
 		at, _ := variable(term.env, envOCIRegistry)
 		user, found := variable(term.env, envOCIUser)
-		if found && (at == "" || strings.Contains(at, "/")) {
+		if found && (at == "" || strings.Contains(at, "/")) { // no host, or a URL
 			return oci.Credential{}, errors.New("set OCI_REGISTRY to the registry that OCI_USER and OCI_PASSWORD are for, such as registry.example:5000; no other registry gets them")
 		}
 		if found && at == host {
@@ -54,7 +55,7 @@ func pullModule(ctx context.Context, term *terminal, text string) (wasm, sign []
 	if err != nil {
 		return nil, nil, exitf(exitFailure, "%w", err)
 	}
-	if ref.Digest == "" {
+	if ref.Digest == "" { // a tag may move, so show which artifact it is now
 		term.note("wasmjobd: it is %s", at)
 	}
 	return m.Wasm, m.Signature, nil

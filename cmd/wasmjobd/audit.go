@@ -73,7 +73,7 @@ func printAudit(term *terminal, rows []operator.AuditRow) error {
 		if r.Before != "" || r.After != "" {
 			what = strings.TrimSpace(what + " " + orDash(r.Before) + " -> " + orDash(r.After))
 		}
-		if r.Fault != "" {
+		if r.Fault != "" { // why the row cannot be read
 			what = "cannot be read: " + r.Fault
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", stamp(r.At.UnixMilli(), time.UTC), orDash(plain(r.Name)), orDash(plain(string(r.Way))),
@@ -82,7 +82,7 @@ func printAudit(term *terminal, rows []operator.AuditRow) error {
 	return flush(w)
 }
 
-// localUser returns the user who runs this program, for the audit.
+// localUser returns who runs this program, for the audit, as USER@MACHINE.
 func localUser() string {
 	name := "user " + strconv.Itoa(os.Geteuid())
 	if u, err := user.Current(); err == nil {

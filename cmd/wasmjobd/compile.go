@@ -40,13 +40,13 @@ func examineCommand(term *terminal) *cobra.Command {
 	}
 }
 
-// itself returns the command line for a verb of the running program, even if another version
-// has replaced its file. It is empty if this process is a different program.
+// itself returns the command line for a verb of the running program, even if another version has replaced
+// its file. It is nil if this process is a different program, such as a test that calls run.
 func itself(term *terminal, verb string) []string {
 	if term.program != os.Args[0] {
 		return nil
 	}
-	const running = "/proc/self/exe"
+	const running = "/proc/self/exe" // on Linux, the file as it was when the process began
 	if _, err := os.Stat(running); err == nil {
 		return []string{running, verb}
 	}

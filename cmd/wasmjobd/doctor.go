@@ -68,7 +68,7 @@ func (o *operatorVerb) diagnose(ctx context.Context, names []string) error {
 		if err != nil {
 			return err
 		}
-		op.Recall(ownHistory(o.term, read))
+		op.Recall(ownHistory(o.term, read)) // Doctor compares the registry with it
 		f, secrets = read, as.Secrets
 		d, err = op.Doctor(ctx, as, names...)
 		if err != nil && len(names) == 1 {
@@ -83,6 +83,7 @@ func (o *operatorVerb) diagnose(ctx context.Context, names []string) error {
 	return untilSignal(ctx, func(ctx context.Context) error {
 		refused, err := unloadable(ctx, o.term, f, secrets, names)
 		addModules(d, refused)
+		// No cluster and no error: the registry has answered above.
 		return errors.Join(showDiagnosis(ctx, o.term, nil, d, nil, names), err)
 	})
 }
@@ -98,7 +99,8 @@ func addModules(d *operator.Diagnosis, refused []host.JobFault) {
 	}
 }
 
-// visitorOptions returns the options of a server to be examined that is not running yet.
+// visitorOptions returns the options that a server with a configuration would have, to examine whether it
+// can join the jobs of the registry. No such server need be running.
 func visitorOptions(f *config.File, env []string) (host.Options, error) {
 	as := options(f, slog.New(slog.DiscardHandler), nil)
 	secrets, err := f.Secrets(env)
@@ -112,7 +114,8 @@ func visitorOptions(f *config.File, env []string) (host.Options, error) {
 	return as, nil
 }
 
-// showDiagnosis prints doctor's findings, or why it could not check.
+// showDiagnosis prints doctor's findings, and returns an error if anything breaks. If err says why doctor
+// could not check, it returns that instead; for one unknown job, with a similar name of the cluster in.
 func showDiagnosis(ctx context.Context, term *terminal, in cluster, d *operator.Diagnosis, err error, names []string) error {
 	if err != nil {
 		if len(names) == 1 {
@@ -136,7 +139,8 @@ func showDiagnosis(ctx context.Context, term *terminal, in cluster, d *operator.
 	return errors.Join(err, verdict(d))
 }
 
-// verdict returns an error that says what must be corrected.
+// verdict returns an error that says what must be corrected; nil if nothing breaks. Broken jobs come before
+// the state of the cluster, and the findings of this server before those of others.
 func verdict(d *operator.Diagnosis) error {
 	var broken []string
 	for i := range d.Jobs {
@@ -158,7 +162,7 @@ func verdict(d *operator.Diagnosis) error {
 	return nil
 }
 
-// diagnosisAt returns the findings of another server.
+// diagnosisAt returns the findings of another server in the form of a diagnosis of its own.
 func diagnosisAt(d operator.DiagnosedElsewhere) *operator.Diagnosis {
 	return &operator.Diagnosis{Breaks: d.Breaks, Jobs: d.Jobs}
 }
@@ -202,6 +206,7 @@ type examinedMember struct {
 	Disabled bool   `json:"disabled"`
 }
 
+// examinedOf returns the JSON of a diagnosis.
 func examinedOf(d *operator.Diagnosis) examined {
 	out := examined{Version: 1, Jobs: []examinedJob{}, Findings: findingsOf("breaks", d.Breaks)}
 	for i := range d.Jobs {
@@ -263,6 +268,7 @@ func printDiagnosis(term *terminal, d *operator.Diagnosis) {
 				term.printf("  %s  %s\n", list.word, shorten(line.WithHint()))
 			}
 		}
+		// A server runs the jobs of its file, and those of the registry that a server of ours has run.
 		if (c.Named || c.Ours) && len(c.Breaks) == 0 {
 			term.printf("  fits     a server with this configuration can run it\n")
 		}

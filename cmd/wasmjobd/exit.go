@@ -41,5 +41,5 @@ func exitf(code int, format string, args ...any) *exitError {
 	return &exitError{code: code, err: fmt.Errorf(format, args...)}
 }
 
-// usage returns an error about how the program was called.
+// usage returns an error about wrong flags or arguments, and says what to write.
 func usage(format string, args ...any) *exitError { return exitf(exitUsage, format, args...) }

@@ -72,7 +72,8 @@ func jobCreate(o *operatorVerb) *cobra.Command {
 	return c
 }
 
-// text returns the job that the flags describe.
+// text returns the job that the flags describe: the one in --from, or a table that is made of the other
+// flags.
 func (f *createFlags) text(c *cobra.Command, term *terminal, name string) (operator.JobText, error) {
 	t, module := operator.JobText{Name: name}, f.module
 	if f.from == "" {
@@ -116,8 +117,8 @@ func (f *createFlags) text(c *cobra.Command, term *terminal, name string) (opera
 	return t, err
 }
 
-// table writes a configuration with one job, whose lines blame can map to flags. JSON strings
-// are valid TOML strings.
+// table writes a configuration with one job. blame maps its lines to flags by their numbers: each has its
+// place even if it is empty, and the lines of --set follow. JSON strings are valid TOML strings.
 func (f *createFlags) table(name string) string {
 	text := func(s string) string {
 		quoted, _ := json.Marshal(s) // cannot fail for a string
@@ -133,18 +134,19 @@ func (f *createFlags) table(name string) string {
 	return strings.Join(append(lines, f.set...), "\n") + "\n"
 }
 
-// blame names the flag that a faulty line of the table comes from.
+// blame replaces the places of problems in the text of table by the flags that the lines come from.
 func (f *createFlags) blame(err error) error {
 	problems, ok := errors.AsType[config.Problems](err)
 	if !ok {
 		return err
 	}
+	const fixed = 6 // lines before those of --set
 	flags := append([]string{"JOB", "--module", "JOB", "--module", "--shards", "--cron"}, f.set...)
 	var named config.Problems
 	for _, p := range problems {
 		at := min(max(p.Line, 1), len(flags)) // an unexpected end of the text lies after the last line
 		p.File, p.Line, p.Col = flags[at-1], 0, 0
-		if set := at - 6; set > 0 {
+		if at > fixed {
 			p.File = "--set " + plain(p.File)
 		}
 		named = append(named, p)
@@ -154,8 +156,9 @@ func (f *createFlags) blame(err error) error {
 
 var digestForm = regexp.MustCompile(`^(sha256:)?[0-9a-f]{64}$`)
 
-// digestOf sets the digest of the job's module, which is given as a digest, a file or an
-// artifact. For an artifact it is the digest of its bytes, not of the reference.
+// digestOf sets the digest of the job's module, which is given as a digest, NAME@VERSION, a file or an
+// artifact. NAME@VERSION stays as it is: the request looks up its digest. For an artifact it is the digest
+// of the module's bytes, not of the artifact.
 func digestOf(ctx context.Context, term *terminal, t *operator.JobText, module string) error {
 	if digestForm.MatchString(module) || namesVersion(module) {
 		t.Digest = strings.TrimPrefix(module, "sha256:")
@@ -176,7 +179,8 @@ func digestOf(ctx context.Context, term *terminal, t *operator.JobText, module s
 	return nil
 }
 
-// defineJob makes a job from an operator's text. It does not use this server's environment.
+// defineJob makes a job from an operator's text. It does not use this server's environment and limits,
+// since the job may run on other servers and after jobs that the text does not have.
 func defineJob(t operator.JobText) (job.Config, error) {
 	f, err := config.Parse("job.toml", []byte(t.TOML), config.Options{Elsewhere: true, AfterAny: true})
 	if err != nil {

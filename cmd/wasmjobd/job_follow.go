@@ -33,7 +33,8 @@ type endedItem struct {
 	Ended    time.Time `json:"ended"`               // for an item that was given up: when that was noticed
 }
 
-// follow waits until the items of a run have ended, and reports how.
+// follow waits until the items of the requested run have ended, and reports how. before is the report on
+// the job from before the request.
 func (o *operatorVerb) follow(ctx context.Context, op cluster, before *operator.JobReport, asked operator.Asked) error {
 	if !o.term.json() {
 		o.term.printf("%s: run %s\n", plain(before.Name), plain(asked.Run))
@@ -62,7 +63,7 @@ func (o *operatorVerb) follow(ctx context.Context, op cluster, before *operator.
 				}
 				o.printEnded(one)
 			}
-		case ctx.Err() == nil:
+		case ctx.Err() == nil: // otherwise the wait is over, see below
 			return err
 		}
 		if len(open) == 0 {
@@ -89,7 +90,7 @@ func (o *operatorVerb) follow(ctx context.Context, op cluster, before *operator.
 	return nil
 }
 
-// endedOf removes the items that have ended from open, and returns them.
+// endedOf removes from open the items whose run is over, and returns how it ended.
 func endedOf(r *operator.JobReport, open map[int]*followedItem) []endedItem {
 	var all []endedItem
 	for k := range r.Items {
@@ -131,20 +132,21 @@ type followedItem struct {
 	began  bool
 }
 
-// over reports whether the run neither waits nor is open. The registry names only such runs. If
-// a run began and ended between two looks, the item's times show whether it began. Runs of the
-// schedule go on meanwhile.
+// over reports whether the run of the item is over: it has ended, or was given up before it began. began
+// says which. i is the newest report on the item. The registry names the run only while it waits or is
+// open. If it began and ended between two looks, only the item's times show that. Other runs of the item,
+// such as those of its schedule, change these times, too.
 func (f *followedItem) over(i *operator.ItemReport) bool {
 	if f.looks++; f.looks > looksForRun {
 		f.waited = true
 	}
 	switch {
-	case i.Run.Request == f.run:
+	case i.Run.Request == f.run: // it is open, or pending: it has begun
 		f.waited, f.began = true, true
 		return false
 	case slices.Contains(i.Waits, f.run):
 		if f.waited = true; !f.began {
-			f.before = *i
+			f.before = *i // what happened up to now was another run
 		}
 		return false
 	case f.began:
@@ -152,13 +154,15 @@ func (f *followedItem) over(i *operator.ItemReport) bool {
 	}
 	another := !i.Run.Begun.IsZero() && i.Run.Begun.Equal(i.LastBegin) // another run began last
 	switch {
+	// Nothing has begun since. An end that is new belongs to the run that was open before.
 	case f.before.LastBegin.Equal(i.LastBegin) && (f.before.Runner != "" || f.before.LastEnd.Equal(i.LastEnd)):
 		return f.waited
+	// What has begun since a run was open before is the run that is open now.
 	case f.before.Runner != "" && another:
 		return f.waited
 	case i.Runner != "" || i.Pending:
-		return false // a run that began since appears when this one is over
+		return false // decide when the item is idle again
 	}
-	f.began = true
+	f.began = true // it began and ended between two looks
 	return true
 }

@@ -81,9 +81,10 @@ func printMigration(term *terminal, m *operator.Migration) error {
 	return nil
 }
 
+// did says what the writes of a migration do, in words that precede their number.
 func did(m *operator.Migration) string {
 	switch {
-	case m.From == m.To:
+	case m.From == m.To: // an interrupted one has only to delete nodes
 		return "is of layout " + m.To + "; what a migration has left goes by"
 	case m.DryRun:
 		return "would go from layout " + m.From + " to " + m.To + " by"

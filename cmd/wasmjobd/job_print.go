@@ -90,14 +90,15 @@ func (p *paused) words(zone *time.Location) string {
 	return text
 }
 
-// switchedOff returns the servers that are disabled without a drain.
+// switchedOff returns the servers that an operator has disabled for the job itself, without a drain.
 func (j *listedJob) switchedOff() []string {
 	return slices.DeleteFunc(slices.Clone(j.Disabled), func(ip string) bool {
 		return slices.ContainsFunc(j.Drained, func(d drainedServer) bool { return d.Server == ip })
 	})
 }
 
-// stateOf returns the state of a job in a list, with the end of its pause.
+// stateOf returns the state of a job for a list, with the end of its pause, or the reason why all its
+// servers are disabled if that is a drain.
 func (j *listedJob) stateOf() string {
 	if j.State == "disabled" && len(j.Drained) == len(j.Disabled) {
 		return "disabled, drained"
@@ -161,6 +162,7 @@ func jobsOf(reports []operator.JobReport) listedJobs {
 	return out
 }
 
+// jobOf returns the JSON of a job, from which the text is made, too.
 func jobOf(r *operator.JobReport) listedJob {
 	j := listedJob{
 		Job: r.Name, State: r.State, Running: r.Running, Servers: len(r.Members), Leader: string(r.Leader),
@@ -177,7 +179,7 @@ func jobOf(r *operator.JobReport) listedJob {
 			j.Disabled = append(j.Disabled, s.IP)
 		}
 		if s.Drain != nil {
-			j.Drained = append(j.Drained, drainedServer{s.IP, *drainTo(s.Drain), string(reason.ServerDrained)})
+			j.Drained = append(j.Drained, drainedServer{s.IP, *drainOf(s.Drain), string(reason.ServerDrained)})
 		}
 	}
 	return j
@@ -211,6 +213,7 @@ func itemsOf(r *operator.JobReport) []shownItem {
 	return out
 }
 
+// millis returns Unix milliseconds; 0 for the zero time.
 func millis(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
@@ -218,6 +221,7 @@ func millis(t time.Time) int64 {
 	return t.UnixMilli()
 }
 
+// table returns a writer of a table, whose cells end with tabs, after its heading.
 func table(term *terminal, head string) *tabwriter.Writer {
 	w := tabwriter.NewWriter(term.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, head)
@@ -335,7 +339,7 @@ func nextOf(r *operator.JobReport) string {
 	if next.IsZero() {
 		return "never"
 	}
-	if r.State == "paused" && !ends || r.State == "disabled" {
+	if r.State == "paused" && !ends || r.State == "disabled" { // without an end of the pause
 		return clock(next) + ", missed while it is " + r.State
 	}
 	return clock(next)

@@ -40,7 +40,7 @@ func jobRun(o *operatorVerb) *cobra.Command {
 			o.timeout = followPatience
 		}
 		return o.ask(c.Context(), func(ctx context.Context, _ *config.File, op cluster) error {
-			before, err := op.Job(ctx, args[0])
+			before, err := op.Job(ctx, args[0]) // follow compares later reports with it
 			if err != nil {
 				return withNearest(ctx, op, args[0], err)
 			}
@@ -63,7 +63,7 @@ func jobRun(o *operatorVerb) *cobra.Command {
 			if asked.Again {
 				o.term.note("%s: this key asked for a run before, so nothing is asked for now", plain(args[0]))
 			}
-			if !follow || asked.Again { // it may have ended long ago
+			if !follow || asked.Again { // the run of a repeated key may have ended long ago
 				return o.printAsked(args[0], asked)
 			}
 			return o.follow(ctx, op, before, asked)

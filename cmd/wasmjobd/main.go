@@ -19,8 +19,8 @@ func main() {
 	os.Exit(runAs(context.Background(), os.Args, os.Environ(), os.Stdin, os.Stdout, os.Stderr))
 }
 
-// run is the whole program without its process: args exclude the name of the program, env is in
-// the form of os.Environ. It returns the exit code.
+// run is the whole program without its process, as tests call it: args exclude the name of the
+// program, env is in the form of os.Environ. It returns the exit code.
 func run(ctx context.Context, args, env []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return runAs(ctx, append([]string{"wasmjobd"}, args...), env, stdin, stdout, stderr)
 }
@@ -38,7 +38,7 @@ func runAs(ctx context.Context, args, env []string, stdin io.Reader, stdout, std
 	}()
 	err := root.ExecuteContext(ctx)
 	if err == nil {
-		err = data.lost()
+		err = data.lost() // printf drops errors, so a verb may not know of them
 	}
 	if err == nil {
 		return exitOK
@@ -50,14 +50,14 @@ func runAs(ctx context.Context, args, env []string, stdin io.Reader, stdout, std
 func report(term *terminal, err error) int {
 	var coded *exitError
 	switch {
-	case errors.As(err, &coded):
+	case errors.As(err, &coded): // the verb has chosen the exit code
 	case !term.started:
 		// Cobra refused the command line before any verb ran.
 		coded = usage("%w", inOurWords(err))
 	default:
 		coded = &exitError{code: exitFailure, err: err}
 	}
-	if coded.err != nil {
+	if coded.err != nil { // otherwise the verb has reported everything
 		term.note("wasmjobd: %v", coded.err)
 	}
 	return coded.code

@@ -80,7 +80,8 @@ func maintenanceEnd(o *operatorVerb) *cobra.Command {
 	}
 }
 
-// maintenance runs a verb and shows the maintenance that it returns.
+// maintenance runs a verb and shows the maintenance that it returns. what says what became of it, such as
+// "started".
 func (o *operatorVerb) maintenance(ctx context.Context, do func(context.Context, cluster) (m *operator.Maintenance, what string, err error)) error {
 	return o.ask(ctx, func(ctx context.Context, _ *config.File, op cluster) error {
 		m, what, err := do(ctx, op)

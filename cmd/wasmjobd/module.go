@@ -54,7 +54,7 @@ func moduleSet(o *operatorVerb) *cobra.Command {
 	waitFlag(c, &wait)
 	o.needsServer = true
 	c.RunE = func(c *cobra.Command, args []string) error {
-		o.timeout += wait
+		o.timeout += wait // --timeout is only for the requests
 		if namesVersion(args[1]) {
 			return o.ask(c.Context(), func(ctx context.Context, f *config.File, op cluster) error {
 				next := operator.ModuleRef{Reference: args[1]}
@@ -109,7 +109,7 @@ func (o *operatorVerb) setModule(ctx context.Context, op cluster, name string, n
 	return o.awaitModule(ctx, op, name, next.Digest, wait)
 }
 
-// fits refuses a module that the job could not run.
+// fits returns an error for a module that the job in the registry could not run.
 func fits(ctx context.Context, op cluster, name string, report guest.Report) error {
 	r, err := op.Job(ctx, name)
 	switch {
@@ -144,7 +144,10 @@ func (o *operatorVerb) bring(ctx context.Context, f *config.File, op cluster, na
 	return o.bringToPeers(ctx, f, registry, name, m)
 }
 
+// bringToPeers sends a module to the servers of a job, which accept it with the peer token. A server that
+// is not reached fetches the module from the others later, so that is only noted.
 func (o *operatorVerb) bringToPeers(ctx context.Context, f *config.File, op *operator.Operator, name string, m broughtModule) error {
+	// The servers would refuse a module that none of their keys has signed.
 	if _, err := operator.SignatureOf(bytes.NewReader(m.wasm), host.Signing{Keys: f.Host.ModuleKeys, Signature: m.sign}); err != nil {
 		return err
 	}
@@ -162,7 +165,8 @@ func (o *operatorVerb) bringToPeers(ctx context.Context, f *config.File, op *ope
 	return err
 }
 
-// awaitModule waits until the job runs a module, and withdraws the module if that fails.
+// awaitModule waits until the job runs the module that was named as its next, and withdraws that module if
+// the wait fails or takes too long. With wait 0 it does not wait.
 func (o *operatorVerb) awaitModule(ctx context.Context, op cluster, name, digest string, wait time.Duration) error {
 	if wait == 0 {
 		return o.moduleResult(name, digest, "is to come")
@@ -179,8 +183,8 @@ func (o *operatorVerb) awaitModule(ctx context.Context, op cluster, name, digest
 	return err
 }
 
-// unname withdraws a module that may be named as the next one, although naming it failed with
-// err.
+// unname withdraws a module that may be named as the next one, although naming it failed with err: the
+// verb was interrupted, or the outcome of the transaction is not known. After other errors it is not named.
 func (o *operatorVerb) unname(ctx context.Context, op cluster, name, digest string, err error) {
 	coded, ok := errors.AsType[*host.Error](err)
 	if ctx.Err() != nil || ok && (coded.Code == host.Unknown || coded.Code == host.Unavailable) {
@@ -199,8 +203,9 @@ func (o *operatorVerb) withdraw(ctx context.Context, op cluster, name, digest st
 	o.term.note("wasmjobd: stopped waiting; module show %s prints which module runs", name)
 }
 
-// untilStart warns that a change of the module lasts only until the server's next start, if the
-// server's file then decides again.
+// untilStart returns err, the result of changing the module of a job. If there is none, it warns that the
+// change lasts only until the server's next start: the file of the server that has the registry inside is
+// f, and with overwrite = true the module in it then replaces the registry's.
 func (o *operatorVerb) untilStart(f *config.File, op cluster, name string, err error) error {
 	if _, inside := op.(*admin.Client); err == nil && inside && slices.ContainsFunc(f.Jobs, func(c job.Config) bool { return c.Name == name && c.Overwrite }) {
 		o.term.note("wasmjobd: at its next start the server uses the module that its file names for job %s; change the file, or set overwrite = false", plain(name))
@@ -220,7 +225,7 @@ func moduleRollback(o *operatorVerb) *cobra.Command {
 	c.Flags().StringVar(&to, "to", "", "module whose `digest` begins with this")
 	waitFlag(c, &wait)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		o.timeout += wait
+		o.timeout += wait // --timeout is only for the requests
 		return o.ask(c.Context(), func(ctx context.Context, f *config.File, op cluster) error {
 			return o.untilStart(f, op, args[0], o.rollBack(ctx, op, args[0], strings.TrimPrefix(to, "sha256:"), wait))
 		})
@@ -228,7 +233,8 @@ func moduleRollback(o *operatorVerb) *cobra.Command {
 	return c
 }
 
-// rollBack goes one step back, and waits until the job runs the resulting module.
+// rollBack goes one step back, and waits until the job runs the resulting module. to is the beginning of a
+// digest, or "" for the previous module.
 func (o *operatorVerb) rollBack(ctx context.Context, op cluster, name, to string, wait time.Duration) error {
 	back, runs, err := op.RollBack(ctx, name, to)
 	switch {
@@ -237,7 +243,7 @@ func (o *operatorVerb) rollBack(ctx context.Context, op cluster, name, to string
 			o.unname(ctx, op, name, back.Digest, err)
 		}
 		return withNearest(ctx, op, name, err)
-	case runs:
+	case runs: // the next module was withdrawn, and the present one goes on
 		return o.moduleResult(name, back.Digest, "runs")
 	}
 	return o.awaitModule(ctx, op, name, back.Digest, wait)
@@ -252,6 +258,7 @@ type movedModule struct {
 	State   string `json:"state"` // runs, or is to come
 }
 
+// moduleResult prints which module a job has now.
 func (o *operatorVerb) moduleResult(name, digest, state string) error {
 	return o.term.answer(movedModule{Version: 1, Job: name, Digest: digest, State: state}, "%s: %s %s\n", plain(name), digest, state)
 }

@@ -55,7 +55,8 @@ func moduleList(o *operatorVerb) *cobra.Command {
 	return c
 }
 
-// heldIn lists the modules in a data directory; nothing is known if there is none.
+// heldIn returns a function that lists the modules in a data directory. It is nil if there is none, as with
+// --address: then the server that is asked lists its own.
 func heldIn(dir string) operator.Held {
 	if dir == "" {
 		return nil
@@ -82,6 +83,7 @@ func printModuleList(term *terminal, list listedModules) error {
 	return nil
 }
 
+// usesText says in one line what uses a module: its names and jobs, as far as they fit.
 func usesText(m *operator.ModuleVersion) string {
 	if m.Count == 0 {
 		return "nothing"

@@ -13,7 +13,7 @@ import (
 	"github.com/wasmjob/wasmjob/internal/oci"
 )
 
-// namesVersion reports whether an argument is NAME@VERSION and not a file.
+// namesVersion reports whether an argument is NAME@VERSION. A file of that name has precedence.
 func namesVersion(arg string) bool {
 	_, err := os.Stat(arg)
 	return operator.IsVersion(arg) && !oci.Is(arg) && errors.Is(err, fs.ErrNotExist)
@@ -46,6 +46,7 @@ type pinnedModule struct {
 	State   string `json:"state"` // pinned, or not pinned
 }
 
+// pin pins or unpins the module of a job by do, and prints its state.
 func (o *operatorVerb) pin(ctx context.Context, name, state string, do func(cluster, context.Context, string) error) error {
 	return o.ask(ctx, func(ctx context.Context, _ *config.File, op cluster) error {
 		if err := do(op, ctx, name); err != nil {

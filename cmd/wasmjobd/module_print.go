@@ -39,6 +39,7 @@ type shownWait struct {
 	Fault    string `json:"fault,omitempty"` // why it cannot prepare the module; empty if it has not reported yet
 }
 
+// modulesOf returns the JSON about the modules of a job.
 func modulesOf(r *operator.ModulesReport) shownModules {
 	m := shownModules{Module: (*shownModule)(r.Now), Next: (*shownModule)(r.Next), Past: []shownModule{}, Waits: []shownWait{}, Pinned: r.Pinned}
 	for _, p := range r.Past {
@@ -65,7 +66,7 @@ func printModules(term *terminal, r *operator.JobReport, refused []refusedModule
 		}
 		row(state, r.Modules.Now)
 	}
-	for i := len(r.Modules.Past) - 1; i >= 0; i-- {
+	for i := len(r.Modules.Past) - 1; i >= 0; i-- { // newest first
 		row("before", &r.Modules.Past[i])
 	}
 	if err := flush(w); err != nil {

@@ -62,7 +62,8 @@ func (t *terminal) printPruned(all []operator.PrunedModule, bytes int64, dry boo
 	t.printf("%d %s %s%s, %s\n", len(all), noun, done, at, sizeText(bytes))
 }
 
-// pruneIn returns a function that removes modules from a data directory.
+// pruneIn returns a function that removes from a data directory the modules that are older than before
+// and not used, for operator.Prune.
 func pruneIn(dir string) func(before time.Time, dry bool, used func() (map[string]bool, error)) ([]host.HeldModule, error) {
 	return func(before time.Time, dry bool, used func() (map[string]bool, error)) ([]host.HeldModule, error) {
 		return host.PruneModules(dir, before, dry, used)

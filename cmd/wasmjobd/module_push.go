@@ -61,7 +61,7 @@ func modulePush(o *operatorVerb) *cobra.Command {
 			o.timeout = pushPatience
 		}
 		return o.ask(c.Context(), func(ctx context.Context, f *config.File, op cluster) error {
-			if _, direct := op.(*operator.Operator); direct {
+			if _, direct := op.(*operator.Operator); direct { // on ZooKeeper without --address: no server does the following
 				if p.Token, err = f.PeerToken(o.term.env); err != nil {
 					return exitf(exitInvalid, "secrets are not there:\n%w", err)
 				}
@@ -78,6 +78,8 @@ func modulePush(o *operatorVerb) *cobra.Command {
 	return c
 }
 
+// printPush shows what a push has found of a module, and which servers have it. It returns an error if
+// this host would not run the module.
 func (o *operatorVerb) printPush(path string, r operator.PushReport) error {
 	if o.term.json() {
 		if err := o.term.printJSON(r); err != nil {
@@ -85,7 +87,7 @@ func (o *operatorVerb) printPush(path string, r operator.PushReport) error {
 		}
 		return refusalOf(path, r.Checked)
 	}
-	if r.Digest != "" {
+	if r.Digest != "" { // the module could be decoded
 		printReport(o.term, r.Report)
 		var asked []string
 		for _, g := range r.Asked {

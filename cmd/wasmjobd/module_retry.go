@@ -46,6 +46,7 @@ func moduleRetry(o *operatorVerb) *cobra.Command {
 	}
 }
 
+// printRetried reports the result of RetryModule.
 func (o *operatorVerb) printRetried(digest string, err error) error {
 	if err != nil {
 		return err

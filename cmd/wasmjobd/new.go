@@ -43,6 +43,7 @@ func newCommand(term *terminal) *cobra.Command {
 	return c
 }
 
+// makeProject writes the files of a project into dir, and prints the commands that build and run it.
 func makeProject(term *terminal, dir string, p scaffold.Project) error {
 	var err error
 	if p.Name, err = scaffold.NameFor(dir); err != nil {

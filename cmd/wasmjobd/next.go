@@ -111,12 +111,13 @@ func next(term *terminal, what string, flags nextFlags, configGiven bool) error 
 	return nil
 }
 
-// planOf interprets the argument of "next". If it has a blank, it is a cron expression, unless
-// the given configuration has a job of that name; otherwise it names a job.
+// planOf returns the job whose schedule "next" shows. what is the argument of "next": if it has a
+// blank, it is a cron expression, unless the given configuration has a job of that name; otherwise
+// it names a job.
 func planOf(term *terminal, what string, flags nextFlags, configGiven bool) (job.Config, error) {
 	p := job.Config{Cron: what, TimeZone: "UTC"}
 	isCron := strings.ContainsAny(what, " \t")
-	if !isCron || configGiven {
+	if !isCron || configGiven { // the name of a job may have blanks
 		f, err := loadConfig(term, *flags.config)
 		if err != nil {
 			return p, jobOrCron(what, configGiven, err)
@@ -148,8 +149,8 @@ func planOf(term *terminal, what string, flags nextFlags, configGiven bool) (job
 	return p, nil
 }
 
-// jobOrCron explains a configuration that could not be read, in case a cron expression was
-// meant.
+// jobOrCron returns the error for a configuration that could not be read. If the operator named no
+// configuration and the default file is missing, a cron expression may have been meant.
 func jobOrCron(what string, configGiven bool, err error) error {
 	var problems config.Problems
 	if !configGiven && errors.As(err, &problems) && len(problems) == 1 && problems[0].Why.Code == reason.FileUnreadable {
@@ -197,7 +198,8 @@ func noSuchJob(f *config.File, name string) error {
 	return exitf(exitNotFound, "there is no job %q; there are: %s", name, strings.Join(names, ", "))
 }
 
-// ahead lists up to n instants of s after from.
+// ahead lists up to n instants of s, the schedule of p, after from. If there is none, it returns the
+// reason as an error.
 func ahead(s config.Schedule, p job.Config, from time.Time, n int) ([]fire, error) {
 	zone, err := config.Location(p.TimeZone)
 	if err != nil {
@@ -225,7 +227,7 @@ func ahead(s config.Schedule, p job.Config, from time.Time, n int) ([]fire, erro
 	return fires, nil
 }
 
-// clockChange compares the offsets of two instants in one zone.
+// clockChange describes how the offset of a zone changes between two instants; "" if it does not.
 func clockChange(before, after time.Time) string {
 	a, b := before.Format("-07:00"), after.Format("-07:00")
 	if a == b {

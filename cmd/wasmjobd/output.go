@@ -51,7 +51,7 @@ func (w *dataWriter) lost() error {
 // json reports whether the operator asked for JSON.
 func (t *terminal) json() bool { return t.format == formatJSON }
 
-// printf writes data.
+// printf writes data as text for people. Its errors are in the dataWriter below out.
 func (t *terminal) printf(format string, args ...any) {
 	fmt.Fprint(t.out, visibleText(fmt.Sprintf(format, args...)))
 }
@@ -106,7 +106,7 @@ const (
 	formatJSON outputFormat = "json"
 )
 
-// String, Set and Type make an outputFormat a flag.
+// String implements pflag.Value, as Set and Type do.
 func (f *outputFormat) String() string { return string(*f) }
 
 // Set refuses unknown formats.
@@ -119,4 +119,5 @@ func (f *outputFormat) Set(s string) error {
 	return fmt.Errorf("write text or json")
 }
 
+// Type is what the help shows as the value of the flag.
 func (f *outputFormat) Type() string { return "text|json" }

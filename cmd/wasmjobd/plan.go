@@ -55,6 +55,7 @@ func planCommand(term *terminal) *cobra.Command {
 	return c
 }
 
+// printPlan prints what a server, or apply, does with each job, and with each setting that differs.
 func printPlan(term *terminal, jobs []operator.Planned) {
 	for _, j := range jobs {
 		term.printf("%s: %s", plain(j.Job), j.Action)
@@ -77,10 +78,10 @@ func drifted(jobs []operator.Planned) error {
 		}
 		for _, k := range j.Keys {
 			switch k.Fate {
-			case operator.FateTaken:
+			case operator.FateTaken: // a server with the file writes it
 			case operator.FateOlder:
 				older++
-			default:
+			default: // drift or disputed: the registry stays
 				settings++
 			}
 		}

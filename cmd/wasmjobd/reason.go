@@ -12,6 +12,7 @@ type reasonCode struct {
 	ReasonParams map[string]string `json:"reason_params,omitempty"`
 }
 
+// codeOf returns a reason as the keys that JSON has beside its text.
 func codeOf(r reason.Reason) reasonCode { return reasonCode{r.Code, r.Params()} }
 
 // finding is a problem of a job, or something to know about it.
@@ -23,6 +24,7 @@ type finding struct {
 	Hint   string            `json:"hint,omitempty"` // what to do, if the text does not say it
 }
 
+// findingsOf returns reasons as findings of one kind, not nil, since JSON is to have a list.
 func findingsOf(kind string, all []reason.Reason) []finding {
 	out := []finding{}
 	for _, r := range all {
@@ -31,6 +33,7 @@ func findingsOf(kind string, all []reason.Reason) []finding {
 	return out
 }
 
+// textsOf returns the texts of reasons, not nil, since JSON is to have a list.
 func textsOf(all []reason.Reason) []string {
 	out := []string{}
 	for _, r := range all {

@@ -26,7 +26,7 @@ func lastRunsOf(r *operator.JobReport) lastRuns {
 	return out
 }
 
-// short returns the text for a column.
+// short returns the text for a column. A streak of one says no more than the state does.
 func (l *lastRuns) short() string {
 	if l.Failures < 2 {
 		return orDash(plain(l.LastState))

@@ -31,8 +31,8 @@ func withRegistry(f *config.File, access config.Access, readOnly bool, log *slog
 	return errors.Join(do(r), r.Close())
 }
 
-// serverIP returns the address that identifies this server in a shared registry, and whether it
-// was chosen.
+// serverIP returns the address that identifies this server in a shared registry. chosen is false if
+// the configuration names it, and true if it was chosen among the addresses of this machine.
 func serverIP(f *config.File) (ip string, chosen bool, err error) {
 	if f.Server.IP != "" {
 		return f.Server.IP, false, nil

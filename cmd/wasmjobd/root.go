@@ -74,7 +74,8 @@ func guard(term *terminal, c *cobra.Command) {
 		guard(term, child)
 	}
 	if c.HasSubCommands() && c.RunE == nil {
-		// Otherwise cobra answers an unknown verb below a noun with the help and exit code 0.
+		// A noun, such as "job", only has verbs below it. Without this, cobra would answer an unknown
+		// verb with the help and exit code 0.
 		c.Args = cobra.ArbitraryArgs
 		c.RunE = func(c *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -88,7 +89,7 @@ func guard(term *terminal, c *cobra.Command) {
 		// Cobra counts arguments, but does not say what they are.
 		c.Args = func(c *cobra.Command, args []string) error {
 			err := fit(c, args)
-			if _, ours := errors.AsType[*exitError](err); err == nil || ours {
+			if _, ours := errors.AsType[*exitError](err); err == nil || ours { // ours says what is missing
 				return err
 			}
 			return usage("wrong number of arguments, %d; write %s\nsee %s --help", len(args), strings.TrimSuffix(c.UseLine(), " [flags]"), c.CommandPath())
@@ -124,8 +125,11 @@ func inOurWords(err error) error {
 	return errors.New("write only one of " + flags)
 }
 
+// flagGroup matches the errors of cobra about flags of which one, or only one, may be given.
 var flagGroup = regexp.MustCompile(`^(at least one of|if any) (?:the )?flags in the group \[([^]]*)\]`)
 
+// unknownVerb returns the error for a verb that a noun does not have. It suggests a similar verb. A
+// plural such as "retries" is similar to its verb only without the ending.
 func unknownVerb(c *cobra.Command, name string) error {
 	var verbs []string
 	for _, verb := range c.Commands() {

@@ -68,6 +68,7 @@ func withSignals(parent context.Context, s signalled) (context.Context, func()) 
 	quit, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
+		// Wait for the first signal that ends the verb.
 		for ending := false; !ending; {
 			select {
 			case sig := <-signals:
@@ -84,9 +85,10 @@ func withSignals(parent context.Context, s signalled) (context.Context, func()) 
 				return
 			}
 		}
+		// Wait for the second one.
 		select {
 		case sig := <-signals:
-			signal.Stop(signals)
+			signal.Stop(signals) // a third ends the process while lastly runs
 			s.lastly()
 			endBy(sig)
 		case <-quit:

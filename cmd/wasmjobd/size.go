@@ -14,7 +14,7 @@ import (
 // byteSize is a flag for an amount of memory.
 type byteSize int64
 
-// String, Set and Type make a byteSize a flag.
+// String implements pflag.Value, as Set and Type do. For "" the help names no default.
 func (s *byteSize) String() string {
 	if *s == 0 {
 		return ""
@@ -37,7 +37,7 @@ func (s *byteSize) Set(text string) error {
 	return nil
 }
 
-// parseBytes reads a number of bytes, or of KiB, MiB or GiB.
+// parseBytes reads a number of bytes, or of KiB, MiB or GiB. The result is 1 to most.
 func parseBytes(text string, most int64) (int64, error) {
 	number, unit := text, int64(1)
 	for suffix, n := range map[string]int64{"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30} {
@@ -46,12 +46,13 @@ func parseBytes(text string, most int64) (int64, error) {
 		}
 	}
 	n, err := strconv.ParseInt(strings.TrimSpace(number), 10, 64)
-	if err != nil || n < 1 || n > most/unit {
+	if err != nil || n < 1 || n > most/unit { // n*unit could overflow
 		return 0, fmt.Errorf("write a size up to %dGiB, e.g. 64MiB", most>>30)
 	}
 	return n * unit, nil
 }
 
+// Type is what the help shows as the value of the flag.
 func (s *byteSize) Type() string { return "size" }
 
 // sizeText formats a size for a person.

@@ -68,7 +68,7 @@ func tokenCreate(o *operatorVerb) *cobra.Command {
 	return c
 }
 
-// lifeOf returns how long a token is valid.
+// lifeOf returns how long a token is valid, in words.
 func lifeOf(t operator.Token) string {
 	if t.Until.IsZero() {
 		return "valid forever"

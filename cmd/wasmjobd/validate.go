@@ -77,7 +77,7 @@ func validate(ctx context.Context, term *terminal, paths []string, modules bool)
 	return nil
 }
 
-// loadable loads the jobs' code as serve would.
+// loadable loads the jobs' code as serve would, and returns a problem for each job for which that fails.
 func loadable(ctx context.Context, term *terminal, f *config.File) (problems config.Problems, err error) {
 	k, err := fetchKeys(f, term) // without them serve fails, too
 	if err != nil {
@@ -127,8 +127,8 @@ func summarise(term *terminal, paths []string, f *config.File) {
 	}
 }
 
-// withForeign prints what would prevent a job from running if it is shared with members of
-// ElasticJob. Only the registry knows whether there are any.
+// withForeign prints what would prevent a job from running, or change, if it is shared with members of
+// ElasticJob. Only the registry knows whether there are any, but a file sets class only for them.
 func withForeign(term *terminal, c job.Config) {
 	if c.Class == "" {
 		return
@@ -144,6 +144,7 @@ func withForeign(term *terminal, c job.Config) {
 	}
 }
 
+// nextFire says when a job fires next, in words.
 func nextFire(c job.Config, now time.Time) string {
 	var next string
 	s, err := config.Compile(c)

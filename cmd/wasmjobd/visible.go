@@ -53,7 +53,7 @@ func visibleJSON(b []byte) []byte {
 			out.WriteRune(r)
 			continue
 		}
-		for _, unit := range utf16.Encode([]rune{r}) {
+		for _, unit := range utf16.Encode([]rune{r}) { // as JSON escapes them
 			fmt.Fprintf(&out, `\u%04x`, unit)
 		}
 	}
