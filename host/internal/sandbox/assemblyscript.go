@@ -46,7 +46,7 @@ func assemblyFunctions() []assemblyFunction {
 	return all
 }
 
-// exportAssembly adds them to a runtime.
+// exportAssembly adds the functions of envModule to a runtime.
 func exportAssembly(ctx context.Context, rt wazero.Runtime) error {
 	b := rt.NewHostModuleBuilder(envModule)
 	for _, f := range assemblyFunctions() {
@@ -96,6 +96,8 @@ func assemblyAbort(_ context.Context, r *run, mem api.Memory, s []uint64) {
 	panic(guestBug(fmt.Sprintf("abort: %s at %s:%d:%d", text, file, u32(s[2]), u32(s[3]))))
 }
 
+// assemblyTrace implements trace(text, n, a0…a4), which logs a text with up to five
+// numbers.
 func assemblyTrace(ctx context.Context, r *run, mem api.Memory, s []uint64) {
 	text := assemblyText(r, mem, s[0])
 	var numbers []string
@@ -108,6 +110,7 @@ func assemblyTrace(ctx context.Context, r *run, mem api.Memory, s []uint64) {
 	r.log.write(ctx, slog.LevelInfo, text)
 }
 
+// assemblyLog implements the functions of console, each of which logs a text at its level.
 func assemblyLog(level slog.Level) func(context.Context, *run, api.Memory, []uint64) {
 	return func(ctx context.Context, r *run, mem api.Memory, s []uint64) {
 		r.log.write(ctx, level, assemblyText(r, mem, s[0]))
@@ -120,5 +123,6 @@ func assemblySeed(_ context.Context, r *run, _ api.Memory, s []uint64) {
 	if _, err := (randomSource{r.in}).Read(seed[:]); err != nil { // neither source fails
 		panic(guestBug("no random numbers are available"))
 	}
+	// 53 bits, which a float64 holds exactly.
 	s[0] = math.Float64bits(float64(binary.LittleEndian.Uint64(seed[:]) >> 11))
 }

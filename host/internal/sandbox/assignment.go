@@ -52,10 +52,13 @@ func shardCalls() map[string]body {
 	}
 }
 
+// shardInstanceCount implements the guest's shard_instance_count().
 func shardInstanceCount(_ context.Context, r *run, _ api.Memory, s []uint64) int32 {
 	return int32(len(r.assignment.call.Instances))
 }
 
+// shardInstanceID implements the guest's shard_instance_id(instance, buf, cap): it writes
+// the id of an instance, which the guest names by its index.
 func shardInstanceID(_ context.Context, r *run, mem api.Memory, s []uint64) int32 {
 	in, ok := r.assignment.instance(s[0])
 	if !ok {
@@ -65,6 +68,9 @@ func shardInstanceID(_ context.Context, r *run, mem api.Memory, s []uint64) int3
 	return writeValue(mem, string(in.ID), u32(s[1]), u32(s[2]))
 }
 
+// shardInstanceLabel implements the guest's shard_instance_label(instance, key, klen, buf,
+// cap): it writes a label of the instance's server. writeValue also checks the buffer if
+// there is no such label.
 func shardInstanceLabel(_ context.Context, r *run, mem api.Memory, s []uint64) int32 {
 	key := guestBytes(mem, u32(s[1]), u32(s[2]))
 	in, ok := r.assignment.instance(s[0])
@@ -80,6 +86,9 @@ func shardInstanceLabel(_ context.Context, r *run, mem api.Memory, s []uint64) i
 	return n
 }
 
+// shardPrev implements the guest's shard_prev(item): it returns the index of the instance
+// that owned the item before. A negative Previous means that the owner is none of the
+// instances.
 func shardPrev(_ context.Context, r *run, _ api.Memory, s []uint64) int32 {
 	item := u32(s[0])
 	switch d := r.assignment; {
@@ -92,6 +101,8 @@ func shardPrev(_ context.Context, r *run, _ api.Memory, s []uint64) int32 {
 	}
 }
 
+// shardAssign implements the guest's shard_assign(item, instance). The first assignment of
+// an item counts. A second one is an error of the strategy, which assignOnce reports.
 func shardAssign(_ context.Context, r *run, _ api.Memory, s []uint64) int32 {
 	d, item := r.assignment, u32(s[0])
 	_, ok := d.instance(s[1])

@@ -47,6 +47,8 @@ func (b *batch) release(r *run) {
 	b.heldBytes = 0
 }
 
+// add adds an element that fetch has found, and returns its index, or an error code if a
+// limit is exceeded.
 func (b *batch) add(r *run, element []byte) int32 {
 	switch {
 	case len(b.ends) >= maxElements:
@@ -71,6 +73,7 @@ func (b *batch) makeRoom(r *run, size int) bool {
 		}
 		b.arena, b.data = arena, arena[:0]
 	}
+	// The address space is reserved as a whole. The budget counts what is used, in steps.
 	need := uint64(len(b.data)+size) + elementBytes*uint64(len(b.ends)+1)
 	if need <= b.heldBytes {
 		return true
@@ -83,6 +86,7 @@ func (b *batch) makeRoom(r *run, size int) bool {
 	return true
 }
 
+// element returns the bytes of an element, which end where its entry in ends says.
 func (b *batch) element(i int) []byte {
 	begin := 0
 	if i > 0 {
@@ -149,14 +153,19 @@ func batchCalls() map[string]body {
 	}
 }
 
+// batchAdd implements the guest's batch_add(ptr, len).
 func batchAdd(_ context.Context, r *run, mem api.Memory, s []uint64) int32 {
 	return r.batch.add(r, guestBytes(mem, u32(s[0]), u32(s[1])))
 }
 
+// batchCount implements the guest's batch_count(): the number of elements that process
+// sees.
 func batchCount(_ context.Context, r *run, _ api.Memory, s []uint64) int32 {
 	return int32(len(r.subset.indexes))
 }
 
+// batchRead implements the guest's batch_read(index, buf, cap): it writes an element of
+// the subset that process sees.
 func batchRead(_ context.Context, r *run, mem api.Memory, s []uint64) int32 {
 	i := u32(s[0])
 	if uint64(i) >= uint64(len(r.subset.indexes)) {
@@ -166,6 +175,9 @@ func batchRead(_ context.Context, r *run, mem api.Memory, s []uint64) int32 {
 	return writeValue(mem, r.subset.batch.element(r.subset.indexes[i]), u32(s[1]), u32(s[2]))
 }
 
+// batchAck implements the guest's batch_ack(index, outcome): process says whether an
+// element is done, has failed, or should be retried. A later call for the same element
+// replaces that.
 func batchAck(_ context.Context, r *run, _ api.Memory, s []uint64) int32 {
 	i, outcome := u32(s[0]), u32(s[1])
 	if outcome > abi.AckRetry {

@@ -54,6 +54,7 @@ type fixedClock struct {
 	moved time.Duration
 }
 
+// walltime returns seconds since 1970 and nanoseconds.
 func (f *fixedClock) walltime() (int64, int32) {
 	f.moved += time.Millisecond
 	t := f.start.Add(f.moved)

@@ -17,7 +17,7 @@ import (
 func openDir(dir job.Dir, grantable []job.Dir) (*os.Root, error) {
 	top, rest := dir.Host, "."
 	if grantable != nil {
-		top = ""
+		top = "" // becomes the deepest grantable directory that includes dir
 		for _, m := range grantable {
 			rel, err := filepath.Rel(m.Host, dir.Host)
 			if err == nil && filepath.IsLocal(rel) && (m.Write || !dir.Write) && len(m.Host) > len(top) {
@@ -53,6 +53,7 @@ func openSubdir(above *os.Root, name string) (*os.Root, error) {
 	if err != nil {
 		return nil, err
 	}
+	// OpenRoot follows a link, also one that has just replaced the directory.
 	opened, err := root.Stat(".")
 	if err == nil && !os.SameFile(named, opened) {
 		err = fmt.Errorf("%s is a link; name its target in [host.allow]", name)

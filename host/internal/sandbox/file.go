@@ -105,7 +105,7 @@ func (f *openFile) Pwrite(p []byte, at int64) (int, wasi.Errno) {
 	return f.transfer(p, func(p []byte) (int, error) { return f.f.WriteAt(p, at) })
 }
 
-// transfer reads or writes at most maxTransfer bytes.
+// transfer reads or writes at most maxTransfer bytes with do, a method of the opened file.
 func (f *openFile) transfer(p []byte, do func([]byte) (int, error)) (int, wasi.Errno) {
 	switch {
 	case f.runEnded():
@@ -132,7 +132,7 @@ func (f *openFile) Seek(offset position, whence int) (position, wasi.Errno) {
 		if offset != 0 || whence != io.SeekStart {
 			return 0, wasi.EISDIR
 		}
-		f.root.listedEntries -= f.listedEntries
+		f.root.listedEntries -= f.listedEntries // the engine drops them when a directory is rewound
 		f.listedEntries = 0
 	}
 	n, err := f.f.Seek(offset, whence)
@@ -150,7 +150,7 @@ func (f *openFile) Readdir(n int) ([]wasi.Dirent, wasi.Errno) {
 	}
 	room := maxListedEntries - f.root.listedEntries
 	if n <= 0 || n > room {
-		n = room + 1
+		n = room + 1 // one more shows that the limit is exceeded
 	}
 	entries, err := f.f.ReadDir(n)
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -168,6 +168,7 @@ func (f *openFile) Readdir(n int) ([]wasi.Dirent, wasi.Errno) {
 	return out, 0
 }
 
+// Truncate sets the size of the file.
 func (f *openFile) Truncate(size int64) wasi.Errno {
 	switch {
 	case f.dir:
@@ -187,7 +188,7 @@ func (f *openFile) Sync() wasi.Errno {
 	switch {
 	case f.runEnded():
 		return wasi.EINTR
-	case !f.root.write:
+	case !f.root.write: // nothing was written
 		return 0
 	}
 	return errnoOf(f.f.Sync())
@@ -195,7 +196,8 @@ func (f *openFile) Sync() wasi.Errno {
 
 func (f *openFile) Datasync() wasi.Errno { return f.Sync() }
 
-// Utimens sets the times by name, if the name still refers to this file.
+// Utimens sets the times by name, if the name still refers to this file: os.Root has no
+// function for an open file.
 func (f *openFile) Utimens(atim, mtim int64) wasi.Errno {
 	if !f.root.write {
 		return wasi.EROFS

@@ -122,6 +122,8 @@ func (d *rootDir) localNameToWrite(name string) (string, bool, wasi.Errno) {
 	return d.localName(name)
 }
 
+// OpenFile opens or creates a regular file, or opens a directory. The mode that the guest
+// asks for is ignored.
 func (d *rootDir) OpenFile(name string, flag wasi.Oflag, _ fs.FileMode) (wasi.File, wasi.Errno) {
 	name, dir, errno := d.localName(name)
 	if errno != 0 {
@@ -140,7 +142,7 @@ func (d *rootDir) OpenFile(name string, flag wasi.Oflag, _ fs.FileMode) (wasi.Fi
 	// Check the name first: opening a device can have an effect.
 	info, err := d.root.Lstat(name)
 	switch {
-	case err != nil && !(flag&wasi.O_CREAT != 0 && errors.Is(err, fs.ErrNotExist)):
+	case err != nil && !(flag&wasi.O_CREAT != 0 && errors.Is(err, fs.ErrNotExist)): // a missing file may be created
 		return nil, errnoOf(err)
 	case err == nil && info.Mode()&fs.ModeSymlink != 0:
 		if flag&wasi.O_NOFOLLOW != 0 {
@@ -194,6 +196,7 @@ func (d *rootDir) Stat(name string) (sys.Stat_t, wasi.Errno) { return d.stat(nam
 
 func (d *rootDir) Lstat(name string) (sys.Stat_t, wasi.Errno) { return d.stat(name, d.root.Lstat) }
 
+// stat returns what statFunc, os.Root's Stat or Lstat, says about a name.
 func (d *rootDir) stat(name string, statFunc func(string) (fs.FileInfo, error)) (sys.Stat_t, wasi.Errno) {
 	name, dir, errno := d.localName(name)
 	if errno != 0 {
@@ -218,6 +221,8 @@ func guestStat(info fs.FileInfo) sys.Stat_t {
 	return st
 }
 
+// guestMode shows pipes, sockets and irregular files as devices. WASI has no type for
+// them, and guests in Go reject a directory in which an entry has no type.
 func guestMode(mode fs.FileMode) fs.FileMode {
 	if mode&(fs.ModeNamedPipe|fs.ModeSocket|fs.ModeIrregular) != 0 {
 		return mode.Perm() | fs.ModeDevice | fs.ModeCharDevice
@@ -225,6 +230,7 @@ func guestMode(mode fs.FileMode) fs.FileMode {
 	return mode
 }
 
+// Mkdir creates a directory. The mode that the guest asks for is ignored.
 func (d *rootDir) Mkdir(name string, _ fs.FileMode) wasi.Errno {
 	name, _, errno := d.localNameToWrite(name)
 	if errno != 0 {
@@ -237,6 +243,8 @@ func (d *rootDir) Rmdir(name string) wasi.Errno { return d.remove(name, true) }
 
 func (d *rootDir) Unlink(name string) wasi.Errno { return d.remove(name, false) }
 
+// remove removes a directory or, if dir is false, a file. The granted directory itself,
+// ".", cannot be removed.
 func (d *rootDir) remove(name string, dir bool) wasi.Errno {
 	name, slash, errno := d.localNameToWrite(name)
 	if errno != 0 {
@@ -257,8 +265,8 @@ func (d *rootDir) remove(name string, dir bool) wasi.Errno {
 	return errnoOf(d.root.Remove(name))
 }
 
-// Rename implements wasi.FS. The engine does not call it for two different
-// directories.
+// Rename implements wasi.FS. The engine does not call it for two different directories. A
+// link is not renamed: its target would be looked up from another place.
 func (d *rootDir) Rename(from, to string) wasi.Errno {
 	from, slashFrom, errno := d.localNameToWrite(from)
 	if errno != 0 {
@@ -286,6 +294,7 @@ func (*rootDir) Link(_, _ string) wasi.Errno { return wasi.EPERM }
 
 func (*rootDir) Symlink(_, _ string) wasi.Errno { return wasi.EPERM }
 
+// Utimens sets the times of access and modification, in nanoseconds since 1970.
 func (d *rootDir) Utimens(name string, atim, mtim int64) wasi.Errno {
 	name, _, errno := d.localNameToWrite(name)
 	if errno != 0 {
@@ -300,8 +309,8 @@ func (d *rootDir) Utimens(name string, atim, mtim int64) wasi.Errno {
 	return errnoOf(d.root.Chtimes(name, moment(atim), moment(mtim)))
 }
 
-// errnoOf converts an error of the host to one that a guest may see. A link out of
-// the directory looks like missing permission.
+// errnoOf converts an error of the host to one that a guest may see. A link that leads out
+// of the directory looks like missing permission, as does everything that is not listed.
 func errnoOf(err error) wasi.Errno {
 	if err == nil {
 		return 0

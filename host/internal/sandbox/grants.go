@@ -26,6 +26,8 @@ func grantCalls() map[string]body {
 	}
 }
 
+// clock returns the time of the granted clock: the call's own if it has one, or the real
+// time.
 func (r *run) clock() time.Time {
 	if f := r.facts.call.Now; f != nil {
 		return f()
@@ -33,11 +35,15 @@ func (r *run) clock() time.Time {
 	return time.Now()
 }
 
+// now implements the guest's now_unix_ms(). Its result is an i64, which it writes to the
+// stack itself.
 func now(_ context.Context, r *run, _ api.Memory, s []uint64) int32 {
 	s[0] = api.EncodeI64(r.clock().UnixMilli())
 	return 0
 }
 
+// random implements the guest's random(buf, len): it fills the buffer with real random
+// bytes.
 func random(_ context.Context, r *run, mem api.Memory, s []uint64) int32 {
 	buf := guestBytes(mem, u32(s[0]), u32(s[1]))
 	if len(buf) > maxRandom {
@@ -47,6 +53,9 @@ func random(_ context.Context, r *run, mem api.Memory, s []uint64) int32 {
 	return 0
 }
 
+// secretGet implements the guest's secret_get(name, nlen, buf, cap): it writes a granted
+// secret. The buffer is checked before the grant, so that a wrong pointer never works by
+// accident.
 func secretGet(_ context.Context, r *run, mem api.Memory, s []uint64) int32 {
 	name := guestBytes(mem, u32(s[0]), u32(s[1]))
 	checkBuffer(mem, u32(s[2]), u32(s[3]))
@@ -60,19 +69,22 @@ func secretGet(_ context.Context, r *run, mem api.Memory, s []uint64) int32 {
 	return writeValue(mem, secret, u32(s[2]), u32(s[3]))
 }
 
+// metricAdd implements the guest's metric_add(name, nlen, value): it adds a value to a sum
+// that is recorded with the run.
 func metricAdd(_ context.Context, r *run, mem api.Memory, s []uint64) int32 {
 	name, v := guestBytes(mem, u32(s[0]), u32(s[1])), api.DecodeF64(s[2])
 	if !metricName(name) || math.IsNaN(v) || math.IsInf(v, 0) {
 		r.cause = refusalCause{text: "a name is 1 to %d of A-Z a-z 0-9 _ . - and a value is finite", limit: maxMetricName}
 		return abi.ErrInvalid
 	}
-	code := r.hostState.addMetric(r.log.secrets.hideAll(string(name)), v)
+	code := r.hostState.addMetric(r.log.secrets.hideAll(string(name)), v) // the history shows names
 	if code == abi.ErrLimit {
 		r.exceeds("a run has at most %d metrics", maxMetrics)
 	}
 	return code
 }
 
+// metricName reports whether a metric may have this name.
 func metricName(name []byte) bool {
 	if len(name) == 0 || len(name) > maxMetricName {
 		return false

@@ -54,6 +54,7 @@ func (h *hostState) join(fork *hostState, kept bool) {
 // dirty reports whether the state was changed.
 func (h *hostState) dirty() bool { return h.itemState != nil && h.itemState.dirty() }
 
+// commit saves the state of the item if it was changed.
 func (h *hostState) commit(ctx context.Context) error {
 	if !h.dirty() {
 		return nil

@@ -60,16 +60,23 @@ func writeValue[T string | []byte](mem api.Memory, value T, ptr, room uint32) in
 	return int32(len(value)) // values of the host are much smaller than 2 GiB
 }
 
+// ctxStr implements the guest's ctx_str(field, buf, cap): it writes a text field of the
+// run into the buffer, and returns its length or an error code. s has the arguments.
 func ctxStr(_ context.Context, r *run, mem api.Memory, s []uint64) int32 {
 	v, code := r.facts.textField(u32(s[0]))
+	// Without a value, writeValue still checks the buffer.
 	return cmp.Or(code, writeValue(mem, v, u32(s[1]), u32(s[2])))
 }
 
+// ctxInt implements the guest's ctx_int(field). Its result is an i64, which it writes to
+// the stack itself.
 func ctxInt(_ context.Context, r *run, _ api.Memory, s []uint64) int32 {
 	s[0] = uint64(r.facts.numberField(u32(s[0])))
 	return 0
 }
 
+// ctxJSON implements the guest's ctx_json(buf, cap): it writes the context of the run as
+// JSON. A strategy gets none, because the context says when and where the guest runs.
 func ctxJSON(_ context.Context, r *run, mem api.Memory, s []uint64) int32 {
 	if r.facts.pure {
 		checkBuffer(mem, u32(s[0]), u32(s[1]))
@@ -78,6 +85,8 @@ func ctxJSON(_ context.Context, r *run, mem api.Memory, s []uint64) int32 {
 	return writeValue(mem, r.facts.contextJSON(), u32(s[0]), u32(s[1]))
 }
 
+// configGet implements the guest's config_get(key, klen, buf, cap): it writes the value of
+// one of the job's own settings.
 func configGet(_ context.Context, r *run, mem api.Memory, s []uint64) int32 {
 	v, ok := r.facts.call.Config.Settings[string(guestBytes(mem, u32(s[0]), u32(s[1])))]
 	n := writeValue(mem, v, u32(s[2]), u32(s[3]))
@@ -87,6 +96,8 @@ func configGet(_ context.Context, r *run, mem api.Memory, s []uint64) int32 {
 	return n
 }
 
+// logLine implements the guest's log(level, msg, len). It copies only as much of the text
+// as the log may show.
 func logLine(ctx context.Context, r *run, mem api.Memory, s []uint64) int32 {
 	level := u32(s[0])
 	if level > abi.LevelError {
@@ -97,10 +108,13 @@ func logLine(ctx context.Context, r *run, mem api.Memory, s []uint64) int32 {
 	return 0
 }
 
+// slogLevel converts a valid log level of the ABI.
 func slogLevel(level uint32) slog.Level {
 	return [...]slog.Level{levelTrace, slog.LevelDebug, slog.LevelInfo, slog.LevelWarn, slog.LevelError}[level]
 }
 
+// logLevel implements the guest's log_level(): it returns the lowest level that is logged,
+// so that the guest need not build lines that are dropped.
 func logLevel(ctx context.Context, r *run, _ api.Memory, s []uint64) int32 {
 	if r.facts.pure { // the server's log level must not influence a strategy
 		return abi.LevelTrace
@@ -113,6 +127,8 @@ func logLevel(ctx context.Context, r *run, _ api.Memory, s []uint64) int32 {
 	return abi.LevelNone
 }
 
+// resultSet implements the guest's result_set(ptr, len): the bytes become the result of
+// the run, in place of an earlier one.
 func resultSet(_ context.Context, r *run, mem api.Memory, s []uint64) int32 {
 	b := guestBytes(mem, u32(s[0]), u32(s[1]))
 	if int64(len(b)) > r.resultLimit {
@@ -125,14 +141,20 @@ func resultSet(_ context.Context, r *run, mem api.Memory, s []uint64) int32 {
 	return 0
 }
 
+// errorSet implements the guest's error_set(ptr, len): the text becomes the reason that is
+// recorded with the run, with secrets hidden.
 func errorSet(_ context.Context, r *run, mem api.Memory, s []uint64) int32 {
 	b := guestBytes(mem, u32(s[0]), u32(s[1]))
 	secrets := r.log.secrets
+	// One byte more than the maximum shows that the text was cut; the slack lets a secret be
+	// found that lies across the cut.
 	text := secrets.hide(string(b[:min(len(b), maxErrorText+1+secrets.slack())]), 0, maxErrorText+1)
 	r.message = readableLines(text, maxErrorText)
 	return 0
 }
 
+// cancelled implements the guest's cancelled(): it returns why the guest should stop, or
+// 0.
 func cancelled(_ context.Context, r *run, _ api.Memory, s []uint64) int32 {
 	return int32(r.stopReason())
 }
@@ -148,6 +170,8 @@ func (r *run) stopReason() job.StopReason {
 	return job.Continue
 }
 
+// progress implements the guest's progress(done, total): how far the run is, in units of
+// the guest.
 func progress(ctx context.Context, r *run, _ api.Memory, s []uint64) int32 {
 	r.done, r.total = int64(s[0]), int64(s[1])
 	// One line per second is enough for an observer.

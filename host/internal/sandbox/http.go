@@ -25,11 +25,15 @@ type httpAnswer struct {
 	cancel    context.CancelFunc
 }
 
+// end closes the response and its connection.
 func (e *httpAnswer) end() {
 	e.cancel()
 	_ = e.head.Body.Close() // the guest does not need the rest
 }
 
+// httpRequest implements the guest's http_request(req, len): it sends the request that the
+// guest has written as text, waits for the head of the response, and returns a handle for
+// it. Each request counts against http_calls, also one to which a redirect leads.
 func httpRequest(ctx context.Context, r *run, mem api.Memory, s []uint64) int32 {
 	text := guestBytes(mem, u32(s[0]), u32(s[1]))
 	if code := r.stopCode(); code < 0 {
@@ -112,6 +116,7 @@ func (h *hostState) answer(handle uint64) (*httpAnswer, bool) {
 	return e, ok
 }
 
+// httpStatus implements the guest's http_status(handle).
 func httpStatus(_ context.Context, r *run, _ api.Memory, s []uint64) int32 {
 	e, ok := r.hostState.answer(s[0])
 	if !ok {
@@ -120,6 +125,8 @@ func httpStatus(_ context.Context, r *run, _ api.Memory, s []uint64) int32 {
 	return int32(e.head.Status)
 }
 
+// httpHeader implements the guest's http_header(handle, name, nlen, buf, cap): it writes
+// the values of a header of the response, joined by commas.
 func httpHeader(_ context.Context, r *run, mem api.Memory, s []uint64) int32 {
 	name := guestBytes(mem, u32(s[1]), u32(s[2]))
 	checkBuffer(mem, u32(s[3]), u32(s[4]))
@@ -139,6 +146,9 @@ func httpHeader(_ context.Context, r *run, mem api.Memory, s []uint64) int32 {
 	return writeValue(mem, strings.Join(values, ", "), u32(s[3]), u32(s[4]))
 }
 
+// httpRead implements the guest's http_read(handle, buf, cap): it reads the next bytes of
+// the body into the buffer, and returns their number, 0 at the end. It waits for one byte
+// at least.
 func httpRead(_ context.Context, r *run, mem api.Memory, s []uint64) int32 {
 	buf := guestBytes(mem, u32(s[1]), u32(s[2]))
 	e, ok := r.hostState.answer(s[0])
@@ -171,6 +181,8 @@ func httpRead(_ context.Context, r *run, mem api.Memory, s []uint64) int32 {
 	}
 }
 
+// httpClose implements the guest's http_close(handle): it closes the response and returns
+// the memory that was held for it.
 func httpClose(_ context.Context, r *run, _ api.Memory, s []uint64) int32 {
 	e, ok := r.hostState.answer(s[0])
 	if !ok {
@@ -182,7 +194,7 @@ func httpClose(_ context.Context, r *run, _ api.Memory, s []uint64) int32 {
 	return 0
 }
 
-// exceedsBody returns the code for a response with a body that is too long.
+// exceedsBody returns the code for a request or response with a body that is too long.
 func (r *run) exceedsBody() int32 {
 	return r.exceeds("limits.http_body is %d bytes", orDefault(r.facts.call.Config.Limits.HTTPBody, DefaultHTTPBody))
 }

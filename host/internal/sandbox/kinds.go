@@ -71,6 +71,7 @@ func (r *run) beginAttempt() (res callResult, ok bool) {
 	return res, res.err == nil && res.code == abi.ResultOK
 }
 
+// callEntry calls an export that ends with a result code.
 func (r *run) callEntry(name string, phase abi.Phase) callResult {
 	code, err := r.callExport(name, phase)
 	if err == nil && code == abi.ResultOK { // the guest could do without what was refused
@@ -79,15 +80,15 @@ func (r *run) callEntry(name string, phase abi.Phase) callResult {
 	return callResult{entry: name, code: code, err: err}
 }
 
-// callAfterListener calls the listener after the entry with the result so far. The
-// result of the listener changes nothing, except that its trap destroys the
-// instance. A reason that it sets is logged and does not replace that of the run.
+// callAfterListener calls the listener after the entry, which learns how that ended. The
+// result of the listener changes nothing, except that its trap destroys the instance. A
+// reason that it sets is logged and does not replace that of the run.
 func (r *run) callAfterListener(res callResult) {
 	if res.err != nil || !r.compiled.exports(abi.ExportAfter) || r.in == nil || !r.in.reusable {
 		return
 	}
 	res.late = r.overdue()
-	own, message, refused := r.hostState, r.message, r.refused
+	own, message, refused := r.hostState, r.message, r.refused // of the run, restored below
 	r.hostState, r.message, r.facts.reportedEnd = own.fork(), "", reportedEndOf(res, r.message)
 	listenerResult := r.callEntry(abi.ExportAfter, abi.InRun)
 	own.join(r.hostState, listenerResult.err == nil)
@@ -101,7 +102,8 @@ func (r *run) callAfterListener(res callResult) {
 	}
 }
 
-// finish checks the deadline and commits the state of a successful run.
+// finish notes whether the run has ended after its deadline, and commits the state of a
+// successful run.
 func (r *run) finish(res callResult) callResult {
 	res.late = r.overdue()
 	if res.err == nil && res.code == abi.ResultOK && !res.late {
@@ -110,6 +112,7 @@ func (r *run) finish(res callResult) callResult {
 	return res
 }
 
+// commit saves the state of the item if the guest has changed it.
 func (r *run) commit() error {
 	if r.hostState.dirty() {
 		defer r.releaseWorker()()

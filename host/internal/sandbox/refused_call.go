@@ -55,12 +55,13 @@ func (r *run) recordCall(f *hostFunction, code int32) {
 
 // setCause makes an error the cause of the refusal.
 func (r *run) setCause(err error) {
-	text := err.Error()
+	text := err.Error() // cut here, but with enough beyond the maximum to find a secret across the cut
 	r.cause.err = text[:min(len(text), maxRefusalCause+1+r.log.secrets.slack())]
 }
 
-// query matches the query of a URL, which may contain what only the guest may know. Within quotes it may
-// have escapes, also of quotes.
+// query matches the query of a URL, which may contain what only the guest may know. If the
+// URL is in quotes, its query may contain escapes, also escaped quotes, which belong to
+// it.
 var query = regexp.MustCompile(`\?(?:\\.|[^\s"\\])+`)
 
 // hints returns lines that help to correct the job of a failed run. text is what the

@@ -49,6 +49,7 @@ func (f *runFacts) clockStart() time.Time {
 	return f.call.Scheduled
 }
 
+// newFacts returns the facts of a call that begins at fired and must end by deadline.
 func newFacts(c *job.Call, digest string, fired, deadline time.Time) *runFacts {
 	f := &runFacts{call: c, digest: digest, firedAt: fired, deadline: deadline}
 	if !realClock(c) {
@@ -77,6 +78,7 @@ func realClock(c *job.Call) bool { return c.Config.Allow.Clock == "real" }
 // textField returns the value of a text field, or an error code of the ABI.
 func (f *runFacts) textField(field uint32) (string, int32) {
 	c := f.call
+	// A strategy must give the same answer everywhere, so it does not learn these.
 	if f.pure && (field == abi.FieldTaskID || field == abi.FieldInstanceID || field == abi.FieldRunID) {
 		return "", abi.ErrNotFound
 	}
@@ -112,6 +114,8 @@ func (f *runFacts) textField(field uint32) (string, int32) {
 	return "", abi.ErrUnknownField
 }
 
+// numberField returns the value of a number field, or abi.NoInt if it has none or is
+// unknown.
 func (f *runFacts) numberField(field uint32) int64 {
 	c := f.call
 	switch field {
@@ -151,6 +155,7 @@ func (f *runFacts) numberField(field uint32) int64 {
 	return abi.NoInt
 }
 
+// millis converts a time to the ABI's milliseconds; 0 for no time.
 func millis(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
@@ -165,6 +170,7 @@ func boolInt(b bool) int64 {
 	return 0
 }
 
+// contextJSON returns the context of the run as JSON. It is built once.
 func (f *runFacts) contextJSON() []byte {
 	if f.contextText == nil {
 		f.contextText = f.call.JSON()

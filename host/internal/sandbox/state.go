@@ -24,6 +24,8 @@ type store struct {
 	reported bool // err was logged
 }
 
+// load returns the state of the item, which it loads on the first call only. Without a
+// State there are no values.
 func (s *store) load(ctx context.Context, from job.State) (map[string][]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -51,6 +53,7 @@ type values struct {
 	set  map[string]bool // keys that differ from the parent's
 }
 
+// newValues returns the values of all, with no changes yet.
 func newValues(all map[string][]byte) *values {
 	v := &values{all: map[string][]byte{}, set: map[string]bool{}}
 	maps.Copy(v.all, all)
@@ -70,7 +73,8 @@ func (v *values) put(key string, value []byte) bool {
 	if !known {
 		count, size = count+1, size+len(key)
 	}
-	// The stored state may exceed the limit already; then it may only shrink.
+	// The stored state may exceed the limit from the begin, whatever wrote it; then it may
+	// only shrink.
 	if (count > maxStateValues || size > maxState) && (!known || size > v.size) {
 		return false
 	}
@@ -78,8 +82,8 @@ func (v *values) put(key string, value []byte) bool {
 	return true
 }
 
-// remove removes a value. The key may be as large as the guest's memory, so it is
-// not copied before it is found.
+// remove removes a value, and reports whether there was one. The key may be as large as
+// the guest's memory, so it is not copied before it is found.
 func (v *values) remove(key []byte) bool {
 	old, known := v.all[string(key)]
 	if known {
@@ -95,6 +99,8 @@ var stateLimits = fmt.Sprintf("an item has at most %d values, and with their key
 
 var errStateFull = errors.New("the subtasks of the batch together exceed the limit of an item's state")
 
+// save writes all values if the guest may have so many. Each subtask keeps within the
+// limit, but their changes together may not.
 func (v *values) save(ctx context.Context, to job.State) error {
 	if len(v.all) > maxStateValues || v.size > maxState {
 		return errStateFull
@@ -134,7 +140,8 @@ func (h *hostState) parentValues() map[string][]byte {
 	return nil
 }
 
-// applyFork applies the changes of a fork. The fork has loaded the store.
+// applyFork applies the changes of a fork, even if they exceed the limits: save checks
+// them. The fork has loaded the store.
 func (h *hostState) applyFork(fork *values) {
 	if h.itemState == nil {
 		all := h.parentValues()
@@ -173,6 +180,8 @@ func loadState(ctx context.Context, r *run) (*values, int32) {
 	return nil, r.errorCode(err)
 }
 
+// stateGet implements the guest's state_get(key, klen, buf, cap): it writes a value of the
+// item's state.
 func stateGet(ctx context.Context, r *run, mem api.Memory, s []uint64) int32 {
 	key := guestBytes(mem, u32(s[0]), u32(s[1]))
 	checkBuffer(mem, u32(s[2]), u32(s[3]))
@@ -187,6 +196,8 @@ func stateGet(ctx context.Context, r *run, mem api.Memory, s []uint64) int32 {
 	return writeValue(mem, value, u32(s[2]), u32(s[3]))
 }
 
+// stateSet implements the guest's state_set(key, klen, val, vlen). The value is copied,
+// because the guest may change its memory.
 func stateSet(ctx context.Context, r *run, mem api.Memory, s []uint64) int32 {
 	key, value := guestBytes(mem, u32(s[0]), u32(s[1])), guestBytes(mem, u32(s[2]), u32(s[3]))
 	limit := orDefault(r.facts.call.Config.Limits.StateValue, DefaultStateValue)
@@ -204,6 +215,7 @@ func stateSet(ctx context.Context, r *run, mem api.Memory, s []uint64) int32 {
 	return code
 }
 
+// stateDelete implements the guest's state_delete(key, klen).
 func stateDelete(ctx context.Context, r *run, mem api.Memory, s []uint64) int32 {
 	key := guestBytes(mem, u32(s[0]), u32(s[1]))
 	v, code := loadState(ctx, r)

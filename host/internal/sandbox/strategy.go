@@ -131,7 +131,8 @@ func (c *compilation) assignOnce(ctx context.Context, sc job.ShardCall) ([]int, 
 	return r.assignment.owners, nil
 }
 
-// newShardRun returns a run that does not know when and where it runs.
+// newShardRun returns a run that does not know when and where it runs. It has no grants,
+// and its clock, its random numbers and its fuel depend on the input only.
 func newShardRun(compiled *compilation, sc *job.ShardCall) *run {
 	call := job.Call{Config: sc.Config, Namespace: sc.Namespace, Total: sc.Total, Log: sc.Log}
 	call.Config.Allow = job.Allow{}
@@ -140,7 +141,7 @@ func newShardRun(compiled *compilation, sc *job.ShardCall) *run {
 	r := &run{compiled: compiled, assignment: newAssignment(sc), resultLimit: DefaultResult, hostState: newHostState(&call), deadline: now.Add(strategyTime)}
 	r.fuelGauge = fuelGauge{limit: strategyFuel + strategyFuelPerItem*int64(sc.Total), end: r.deadline}
 	r.facts = newFacts(&call, compiled.digest, time.Time{}, time.Time{})
-	r.facts.pure = true
+	r.facts.pure = true // withholds all that does not belong to the input
 	r.facts.seed, r.facts.seedMade = shardSeed(sc), true
 	r.log = newGuestLog(&call, compiled)
 	return r
@@ -156,6 +157,8 @@ func shardSeed(sc *job.ShardCall) [32]byte {
 	return sha256.Sum256([]byte(sc.Config.Name + "\x00" + strconv.Itoa(sc.Total) + "\x00" + strings.Join(ids, "\x00")))
 }
 
+// shardFailed returns the error for a strategy that did not end well. It is a *ShardError
+// only if the strategy is at fault, and not this server, the caller or the memory.
 func (r *run) shardFailed(ctx context.Context, res callResult) error {
 	var out job.Outcome
 	// A guest may exit with the code that the engine uses for a deadline.
@@ -185,6 +188,7 @@ func (r *run) shardFailed(ctx context.Context, res callResult) error {
 	return s
 }
 
+// differing returns the items whose owners differ, at most maxNamed.
 func differing(a, b []int) []int {
 	var items []int
 	for i := range a {

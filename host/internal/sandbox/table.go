@@ -55,7 +55,8 @@ func typesOf(short string) string {
 	return strings.NewReplacer("i", valI32, "I", valI64, "F", valF64).Replace(short)
 }
 
-// call handles a call of a guest. It counts the call, and returns an error code if
+// call handles a call of a guest: the engine runs it for the import. The stack has the
+// arguments, and receives the result. call counts the call, and returns an error code if
 // the phase or a missing grant forbids it. It checks this before the arguments.
 func (f *hostFunction) call(ctx context.Context, mod api.Module, stack []uint64) {
 	r := runOf(ctx)
@@ -63,14 +64,15 @@ func (f *hostFunction) call(ctx context.Context, mod api.Module, stack []uint64)
 	r.calls++
 	var code int32
 	switch {
-	case f.When&r.phase == 0, r.assignment != nil && f.When&abi.InShard == 0: // a strategy's start functions count as well
+	case f.When&r.phase == 0, // not in this phase
+		r.assignment != nil && f.When&abi.InShard == 0: // nor in a strategy, even while its module starts
 		code = abi.ErrWrongPhase
 	case !r.granted(f.Grant):
 		code = abi.ErrDenied
 		r.logRefusal("a host function was denied: the job lacks the grant", slog.String("function", f.name), slog.String("grant", string(f.Grant)))
 	default:
 		if code = f.body(ctx, r, mod.Memory(), stack); f.Results != "i" {
-			return
+			return // the body has written its result, if there is one, and cannot fail
 		}
 	}
 	r.recordCall(f, code)

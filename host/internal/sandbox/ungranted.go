@@ -17,7 +17,9 @@ const maxUngrantedPath = 200 // bytes of a path
 // directories.
 const noDirectory = 1<<32 - 1
 
-// recordPath wraps a WASI function and records such a path.
+// recordPath wraps a WASI function with a path. The run then records whether such a
+// function failed, and the first path outside all granted directories. Other functions
+// stay as they are; path_symlink has its descriptor in another place.
 func recordPath(name string, do api.GoModuleFunction, bounds []wasiBound) api.GoModuleFunction {
 	if !strings.HasPrefix(name, "path_") || name == "path_symlink" {
 		return do

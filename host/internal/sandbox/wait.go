@@ -15,9 +15,9 @@ import (
 // provides a function for that, not a channel.
 const stopTick = 50 * time.Millisecond
 
-// stopCode returns the code for a waiting function if the run should stop, or 0. A
-// streaming job that is disabled or resharded ends between two batches, so its
-// waiting continues.
+// stopCode returns the code that a waiting function gives the guest if the run should
+// stop, or 0. A streaming job that is disabled or resharded ends after its present batch,
+// so a function may go on waiting in that batch.
 func (r *run) stopCode() int32 {
 	switch r.stopReason() {
 	case job.Continue:
@@ -36,8 +36,8 @@ func (r *run) stopCode() int32 {
 	return 0
 }
 
-// untilNextCheck returns the time until stopCode should be checked again. It returns
-// false if only the run's context can stop the run.
+// untilNextCheck returns the time until a waiting function should call stopCode again. It
+// returns false if only the run's context can stop the run.
 func (r *run) untilNextCheck() (time.Duration, bool) {
 	d, known := time.Duration(0), false
 	if r.facts.call.Why != nil {
@@ -52,8 +52,8 @@ func (r *run) untilNextCheck() (time.Duration, bool) {
 	return d, known
 }
 
-// waitCancellable runs do, which waits, and calls cancel as soon as the run should
-// stop. The context of the run must cancel do as well.
+// waitCancellable runs do, which waits, and calls cancel, which ends do, as soon as the
+// run should stop. The context of the run must end do as well.
 func (r *run) waitCancellable(cancel context.CancelFunc, do func()) {
 	defer r.releaseWorker()()
 	d, known := r.untilNextCheck()
@@ -86,14 +86,16 @@ func (r *run) waitCancellable(cancel context.CancelFunc, do func()) {
 }
 
 // chargeWait charges fuel for the time that a guest is about to wait, one unit per
-// microsecond. Otherwise a sleeping guest would never use up its fuel. The requested
-// time counts, because it is the same on every machine.
+// microsecond. Otherwise a sleeping guest would never use up its fuel. The requested time
+// counts, because it is the same on every machine. A guest that cannot pay ends here.
 func (r *run) chargeWait(wanted time.Duration) {
 	g, balance := &r.fuelGauge, int64(r.in.balance.Get())
+	// A balance that is lower by the wait counts the wait as used. Afterwards the guest gets
+	// its balance back, up to the rest of its fuel.
 	used := g.tally.SettleBalance(balance - max(wanted.Microseconds(), 0))
 	if g.limit > 0 {
 		if used > g.limit {
-			r.in.balance.Set(uint64(g.tally.GrantSlice(0)))
+			r.in.balance.Set(uint64(g.tally.GrantSlice(0))) // so that no fuel counts twice
 			panic(errFuel)
 		}
 		balance = min(balance, g.limit-used)
@@ -101,11 +103,11 @@ func (r *run) chargeWait(wanted time.Duration) {
 	r.in.balance.Set(uint64(g.tally.GrantSlice(balance)))
 }
 
-// sleepMS waits on the real clock. A fixed clock of the guest moves by the requested
-// time, however long the sleep was.
+// sleepMS implements the guest's sleep_ms(ms). It waits on the real clock. A fixed clock
+// of the guest moves by the requested time, however long the sleep was.
 func sleepMS(_ context.Context, r *run, _ api.Memory, s []uint64) int32 {
 	wanted := time.Duration(u32(s[0])) * time.Millisecond
-	if r.stopCode() == 0 { // a guest that should stop may repeat the call
+	if r.stopCode() == 0 { // otherwise the call does not wait, however often the guest repeats it
 		r.chargeWait(wanted)
 	}
 	if !realClock(r.facts.call) {
@@ -114,8 +116,9 @@ func sleepMS(_ context.Context, r *run, _ api.Memory, s []uint64) int32 {
 	return r.sleep(wanted)
 }
 
+// sleep waits, and returns 0. If the run should stop, it returns abi.ErrCancelled at once.
 func (r *run) sleep(wanted time.Duration) int32 {
-	if wanted >= workerGrace && r.stopCode() == 0 { // a guest that should stop may repeat the call
+	if wanted >= workerGrace && r.stopCode() == 0 { // otherwise the wait is too short to free the worker
 		defer r.releaseWorker()()
 	}
 	until := time.Now().Add(wanted)

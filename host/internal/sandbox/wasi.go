@@ -52,6 +52,7 @@ func wasiBounds() map[string][]wasiBound {
 // engine keeps open files in a slice as long as the largest number, so a number
 // chosen by the guest could exceed all memory.
 func compileWASI(ctx context.Context, rt wazero.Runtime) (wazero.CompiledModule, error) {
+	// This module is only compiled, to get the engine's functions. No guest can import it.
 	whole := rt.NewHostModuleBuilder(wasiModule + " without bounds")
 	wasi_snapshot_preview1.NewFunctionExporter().ExportFunctions(whole)
 	theirs, err := whole.Compile(ctx)
