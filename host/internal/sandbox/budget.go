@@ -53,6 +53,7 @@ type subtasks struct {
 	waiting bool // the run waits for them and does not count as active
 }
 
+// checkNeed refuses a claim that would not fit even if no other guest had memory.
 func (b *budget) checkNeed(need uint64) error {
 	if need > b.limit {
 		return fmt.Errorf("the guest needs %d bytes of memory, all guests together may have %d", need, b.limit)
@@ -73,7 +74,7 @@ func (b *budget) takeMemory(r *run, need uint64) error {
 	if b.tryTakeMemory(r, need) {
 		return nil
 	}
-	ctx := r.ctx
+	ctx := r.ctx // ends only at the deadline plus grace
 	if !r.deadline.IsZero() {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithDeadline(ctx, r.deadline)
@@ -88,7 +89,7 @@ func (b *budget) takeMemory(r *run, need uint64) error {
 	for waits := true; waits; {
 		select {
 		case err := <-c.done:
-			if errors.Is(err, errDeadlock) && b.tryTakeMemory(r, need) {
+			if errors.Is(err, errDeadlock) && b.tryTakeMemory(r, need) { // memory may be free since
 				return nil
 			}
 			return b.endWait(r, err)
@@ -105,6 +106,8 @@ func (b *budget) takeMemory(r *run, need uint64) error {
 	return fmt.Errorf("wait for %d bytes of memory, of the %d that all guests together may have: %w", need, b.limit, ctx.Err())
 }
 
+// endWait returns the decision about a claim of the run. A granted claim makes the run
+// active.
 func (b *budget) endWait(r *run, err error) error {
 	r.active = r.active || err == nil
 	return err
@@ -157,6 +160,8 @@ func (b *budget) countGuests(job string, more int) {
 	}
 }
 
+// addClaim adds a claim of a run that now waits. A run that holds memory is not active
+// while it waits.
 func (b *budget) addClaim(r *run, need uint64) *claim {
 	c := &claim{job: r.job, hasMemory: r.active, need: need, since: time.Now(), done: make(chan error, 1)}
 	b.mu.Lock()
@@ -178,9 +183,9 @@ func (b *budget) untilReservationChange() time.Duration {
 	defer b.mu.Unlock()
 	now := time.Now()
 	least := maxOvertakeTime
-	for _, t := range []*claimQueue{&b.growing, &b.starting} {
+	for _, q := range []*claimQueue{&b.growing, &b.starting} {
 		for _, onlyGuest := range []bool{true, false} {
-			if _, until := t.reserved(onlyGuest, now); !until.IsZero() {
+			if _, until := q.reserved(onlyGuest, now); !until.IsZero() {
 				least = min(least, until.Sub(now))
 			}
 		}
@@ -210,22 +215,23 @@ func (b *budget) cancelClaim(r *run, c *claim) (err error, decided bool) {
 func (b *budget) serveClaims() {
 	now := time.Now()
 	b.serveQueue(&b.growing, now)
-	if b.active == 0 && len(b.growing.claims) > 0 {
+	if b.active == 0 && len(b.growing.claims) > 0 { // all runs that hold memory wait for more
 		b.breakDeadlock()
 	}
 	b.serveQueue(&b.starting, now)
 }
 
 // serveQueue grants the claims of one queue. The caller holds b.mu.
-func (b *budget) serveQueue(t *claimQueue, now time.Time) {
-	for at := b.nextClaim(t, now); at >= 0; at = b.nextClaim(t, now) {
-		b.grantClaim(t.removeAt(at))
+func (b *budget) serveQueue(q *claimQueue, now time.Time) {
+	for at := b.nextClaim(q, now); at >= 0; at = b.nextClaim(q, now) {
+		b.grantClaim(q.removeAt(at))
 	}
 }
 
-// nextClaim returns the position of the claim to serve next, or -1. Each grant can
-// change which claims come from an only guest.
-func (b *budget) nextClaim(t *claimQueue, now time.Time) int {
+// nextClaim returns the position in q of the claim to serve next, or -1. It first updates
+// which claims come from the only guest of a job, because each grant can change that. While
+// memory is reserved for a growing run, no run starts.
+func (b *budget) nextClaim(q *claimQueue, now time.Time) int {
 	for _, waiting := range []*claimQueue{&b.growing, &b.starting} {
 		for _, c := range waiting.claims {
 			onlyGuest := b.isOnlyGuest(c.job, c.hasMemory)
@@ -235,7 +241,8 @@ func (b *budget) nextClaim(t *claimQueue, now time.Time) int {
 			c.onlyGuest = onlyGuest
 		}
 	}
-	return t.nextFitting(b.freeFor, func(onlyGuest bool) bool { return t == &b.starting && b.growing.closedFor(onlyGuest, now) }, now)
+	closed := func(onlyGuest bool) bool { return q == &b.starting && b.growing.closedFor(onlyGuest, now) }
+	return q.nextFitting(b.freeFor, closed, now)
 }
 
 // grantClaim grants a claim. The caller holds b.mu.
@@ -258,10 +265,11 @@ func (b *budget) breakDeadlock() {
 			return
 		}
 	}
-	b.active++
+	b.active++ // the refused run no longer waits
 	b.growing.removeAt(len(b.growing.claims) - 1).done <- errDeadlock
 }
 
+// returnMemory returns bytes that were taken, and serves claims that now fit.
 func (b *budget) returnMemory(had uint64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -35,7 +35,7 @@ func openCache(dir string) (wazero.CompilationCache, error) {
 		return nil, err
 	}
 	key := cacheKey(dir)
-	if key == nil {
+	if key == nil { // no seal can be verified, so no file may be used
 		if err := emptyCache(dir); err != nil {
 			return nil, err
 		}
@@ -52,7 +52,7 @@ func openCache(dir string) (wazero.CompilationCache, error) {
 		if strings.HasSuffix(f, sealSuffix) || hasValidSeal(f, key) {
 			continue
 		}
-		if err := forgetCompiled(dir); err != nil {
+		if err := forgetCompiled(dir); err != nil { // one of the marks stands for this file
 			return nil, err
 		}
 		for _, gone := range []string{f, f + sealSuffix} {
@@ -83,8 +83,8 @@ func checkPermissions(dir string) error {
 		return err
 	}
 	for _, f := range slices.Concat([]string{dir}, inner, files) {
-		info, err := os.Lstat(f) // the mode of a link allows writing to everyone
-		if f == dir {
+		info, err := os.Lstat(f) // the mode of a link allows writing to everyone, so links are refused
+		if f == dir {            // but the directory itself may be a link
 			info, err = os.Stat(f)
 		}
 		if err != nil {
@@ -107,6 +107,8 @@ func glob(dir, pattern string) ([]string, error) {
 	return names, err
 }
 
+// cachedFiles returns the files of compiled code, and their seals. The engine keeps them
+// in one subdirectory for each of its versions.
 func cachedFiles(dir string) ([]string, error) {
 	files, err := glob(dir, "wazero-*/*")
 	if err != nil {
@@ -130,6 +132,7 @@ func sealOf(file string, key []byte) (string, error) {
 	return hex.EncodeToString(mac.Sum(nil)) + "\n", err
 }
 
+// hasValidSeal reports whether the content of a file is what this host has sealed.
 func hasValidSeal(file string, key []byte) bool {
 	seal, err := os.ReadFile(file + sealSuffix)
 	if err != nil {
@@ -151,7 +154,7 @@ func sealNewFiles(dir string) error {
 		return fmt.Errorf("seal compiled modules: there is no key at %s", dir+keySuffix)
 	}
 	for _, f := range files {
-		if strings.HasSuffix(f, sealSuffix) || strings.HasSuffix(f, ".tmp") {
+		if strings.HasSuffix(f, sealSuffix) || strings.HasSuffix(f, ".tmp") { // the engine is still writing a .tmp
 			continue
 		}
 		if _, err := os.Lstat(f + sealSuffix); err == nil {

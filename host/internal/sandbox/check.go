@@ -83,6 +83,8 @@ func (m *decodedModule) checkLocals() error {
 	return nil
 }
 
+// maxTableEntries returns how many entries a table can have. One that no instruction grows
+// keeps its initial size.
 func (m *decodedModule) maxTableEntries(i int) int {
 	t := m.Tables[i]
 	if m.cost.growsTable[i] {

@@ -53,8 +53,9 @@ func (m *decodedModule) checkABI(offered map[string]map[string]wasm.FuncType) er
 	return m.checkImports(offered)
 }
 
-// checkVersion refuses a module for another version of the contract, before its
-// exports and imports are compared with this one.
+// checkVersion refuses a module for another version of the contract, before its exports
+// and imports are compared with this one. A module names its version by exporting a
+// marker; one that has this version's marker too is accepted.
 func (m *decodedModule) checkVersion() error {
 	for _, e := range m.Exports {
 		number, ok := strings.CutPrefix(e.Name, abi.MarkerPrefix)
@@ -71,6 +72,9 @@ func (m *decodedModule) checkVersion() error {
 	return nil
 }
 
+// checkExports checks the exports that the host may call, and the start function: they
+// must be functions of the module itself with the right types. It refuses names that the
+// meter adds.
 func (m *decodedModule) checkExports() error {
 	for _, e := range m.Exports {
 		name := e.Name
@@ -196,6 +200,8 @@ func (m *decodedModule) misspelledExport() string {
 	return ""
 }
 
+// checkMemory requires that the module defines one memory and exports it. The host reads
+// and writes arguments there, and limits the memory of each instance.
 func (m *decodedModule) checkMemory() error {
 	for _, im := range m.Imports {
 		if im.Kind == wasm.KindMemory {

@@ -51,6 +51,8 @@ func estimateCost(metered []byte, first int) (*compileCost, error) {
 	return cost, nil
 }
 
+// instruction adds the cost of the current instruction, and follows its effect on the
+// stack, the locals and the flow.
 func (w *costWalk) instruction() {
 	w.addCost(0, int(compilerMemory[w.Op]))
 	w.emitInstruction()
@@ -112,7 +114,7 @@ func (w *costWalk) plainInstruction() {
 	takes, leaves := w.Op.StackEffect()
 	switch {
 	case w.Op.AccessesMemory():
-		w.knownAddresses++
+		w.knownAddresses++ // the compiler checks the address, and remembers that
 	case w.Op.IsBulk():
 		w.countPassed(takes + leaves)
 		w.reloadGlobals()
@@ -121,7 +123,7 @@ func (w *costWalk) plainInstruction() {
 	switch w.Op {
 	case wasm.OpTableGrow:
 		w.cost.growsTable[w.A] = true
-	case wasm.OpMemoryFill, wasm.OpTableFill: // compiled to a loop
+	case wasm.OpMemoryFill, wasm.OpTableFill: // compiled to a loop, which has three parts
 		w.flowIntoPart()
 		w.flowIntoPart()
 		w.flowIntoPart()

@@ -70,7 +70,7 @@ func (w *costWalk) emitInstruction() {
 	if makesNoValue[w.Op] {
 		return
 	}
-	if w.freshHeight > 0 && w.freshHeight <= w.height-takes {
+	if w.freshHeight > 0 && w.freshHeight <= w.height-takes { // the previous value stays on the stack
 		w.codeBytes += codeStore
 	}
 	if w.freshHeight = 0; leaves > 0 {
@@ -87,6 +87,7 @@ var makesNoValue = [wasm.Ops]bool{ // read only
 // passBytes returns the machine code for passing a local with a jump.
 func passBytes(kind byte) int { return byWidth(kind, codeMove, codeMoveWide) }
 
+// loopPassBytes returns the machine code for passing a local to the begin of a loop.
 func loopPassBytes(kind byte) int { return byWidth(kind, codeLoopInt, codeLoop) }
 
 // byWidth chooses between the figures of integers and of wider values.
@@ -130,6 +131,8 @@ func (p *compileCost) preambleBytes() (bytes uint64) {
 	return bytes
 }
 
+// addTypes begins the machine code with the entry preambles of all function types, and
+// refuses a module with too many.
 func (p *compileCost) addTypes() error {
 	if p.machineCode = p.preambleBytes(); p.machineCode > maxMachineCode {
 		return &wasm.Fault{Kind: wasm.TooBig, What: fmt.Sprintf("the types would become %d bytes of machine code; the limit is %d", p.machineCode, maxMachineCode)}
@@ -137,6 +140,9 @@ func (p *compileCost) addTypes() error {
 	return nil
 }
 
+// addBody adds the cost of a function that w has walked through, and bounds the machine
+// code of the function and of all so far. body is its index among the functions with a
+// body.
 func (p *compileCost) addBody(w *costWalk, body int) {
 	w.codeBytes += codeFunc + signatureBytes(p.Types[p.Funcs[p.Imported+body]])
 	if w.codeBytes > maxMachineCodeFunc {

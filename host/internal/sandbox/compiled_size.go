@@ -25,6 +25,7 @@ type compiledSize struct {
 	funcs []int // offset of each function
 }
 
+// check refuses a module with too much machine code.
 func (m compiledSize) check() error {
 	if m.total <= maxMachineCode {
 		return nil

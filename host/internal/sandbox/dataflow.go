@@ -25,7 +25,8 @@ func (r *run) runDataflow() callResult {
 	return res
 }
 
-// runBatches fetches and processes batches.
+// runBatches fetches and processes batches. The state is saved after each batch, so that a
+// later failure does not undo it.
 func (r *run) runBatches() callResult {
 	for {
 		r.batch.release(r)
@@ -33,12 +34,12 @@ func (r *run) runBatches() callResult {
 		switch {
 		case res.err != nil || res.code != abi.ResultOK && res.code != abi.ResultSkipped:
 			return res
-		case res.code == abi.ResultSkipped || len(r.batch.ends) == 0:
+		case res.code == abi.ResultSkipped || len(r.batch.ends) == 0: // nothing is left to do
 			if res.code == abi.ResultOK && !r.overdue() {
-				res.err = r.commit()
+				res.err = r.commit() // of what fetch has set
 			}
 			res.code = abi.ResultOK
-			if r.flow.Batches == 0 {
+			if r.flow.Batches == 0 { // there was nothing to do from the begin
 				res.code = abi.ResultSkipped
 			}
 			return res
@@ -70,8 +71,9 @@ type subtask struct {
 	done, failed int64 // elements
 }
 
-// processBatch processes the batch in as many concurrent subtasks as the job allows.
-// The first one uses the run's own instance.
+// processBatch processes the batch in as many concurrent subtasks as the job allows, each
+// with a run and an instance of its own. The first subtask uses the instance of r.
+// Meanwhile r does not compute.
 func (r *run) processBatch() callResult {
 	r.flow.Batches++
 	elements := len(r.batch.ends)
@@ -89,7 +91,7 @@ func (r *run) processBatch() callResult {
 	budget := &r.compiled.engine.budget
 	c := subtasks{job: r.job}
 	var wg sync.WaitGroup
-	budget.startSubtasks(&c, n-1)
+	budget.startSubtasks(&c, n-1) // r counts for the first
 	for _, p := range parts[1:] {
 		wg.Go(func() {
 			defer budget.endSubtask(&c)
@@ -107,14 +109,14 @@ func (r *run) processBatch() callResult {
 	back := r.releaseWorker()
 	wg.Wait()
 	back()
-	if in := parts[0].r.in; in != nil {
+	if in := parts[0].r.in; in != nil { // nil if it trapped and got no second instance
 		in.handOver(parts[0].r, r)
 	}
 	return r.mergeSubtasks(parts)
 }
 
-// newSubtaskRun returns a run that acts in place of r, with r's limits less what r
-// has used.
+// newSubtaskRun returns a run for a subtask, which acts in place of r with r's limits less
+// what r has used.
 func (r *run) newSubtaskRun() *run {
 	p := &run{
 		compiled: r.compiled, deadline: r.deadline, log: r.log, resultLimit: r.resultLimit,
@@ -125,7 +127,7 @@ func (r *run) newSubtaskRun() *run {
 	p.ctx = runContext{r.ctx, p}
 	p.fuelGauge = fuelGauge{end: r.fuelGauge.end, slice: r.fuelGauge.slice}
 	if limit := r.fuelGauge.limit; limit > 0 {
-		p.fuelGauge.limit = max(limit-r.fuel, 1)
+		p.fuelGauge.limit = max(limit-r.fuel, 1) // 0 would be no limit
 	}
 	return p
 }
@@ -189,7 +191,7 @@ func (p *subtask) runSubset() {
 	if !well || len(again.indexes) == 0 {
 		return
 	}
-	p.failed -= int64(len(again.indexes))
+	p.failed -= int64(len(again.indexes)) // they counted as failed so far
 	p.result = p.process(again)
 	done, failed := again.countMarks(p.result.err == nil && p.result.code == abi.ResultOK)
 	p.done, p.failed = p.done+done, p.failed+failed
@@ -201,7 +203,7 @@ func (p *subtask) process(s *subset) callResult {
 	r := p.r
 	for {
 		own := r.hostState
-		r.hostState, r.subset = own.fork(), s
+		r.hostState, r.subset = own.fork(), s // what the call sets, until it is known how it ended
 		res := r.callEntry(abi.ExportProcess, abi.InProcess)
 		call := r.hostState
 		r.hostState, r.subset = own, nil

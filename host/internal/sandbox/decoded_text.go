@@ -20,16 +20,16 @@ type decodedText struct {
 }
 
 // span returns where in the original text the bytes from i to j come from.
-func (r *decodedText) span(i, l int) (int, int) {
+func (r *decodedText) span(i, j int) (int, int) {
 	if r.from == nil {
-		return i, l
+		return i, j
 	}
-	return int(r.from[i]), int(r.to[l-1])
+	return int(r.from[i]), int(r.to[j-1])
 }
 
 // decodings returns the decodings of a text in which secrets are searched: the text
-// itself, backslash escapes decoded once and twice, and each of these
-// percent-decoded, with + as itself and as a space.
+// itself, backslash escapes decoded once and twice, and each of these percent-decoded,
+// with + as itself and, if spaces is set, as a space.
 func decodings(text string, spaces bool) []decodedText {
 	all := []decodedText{{text: text}}
 	if once, ok := all[0].unescaped(); ok {
@@ -50,8 +50,9 @@ func decodings(text string, spaces bool) []decodedText {
 	return all
 }
 
-// decode decodes escapes. next decodes the escape at the beginning of a text, and
-// returns its bytes and its length, or 0 if there is none.
+// decode decodes escapes, which begin with one of the characters in marks. next decodes
+// the escape at the begin of a text, and returns its bytes and its length, or 0 if there
+// is none. decode returns false if the text has none of the marks.
 func (r *decodedText) decode(marks string, next func(string) (string, int)) (decodedText, bool) {
 	first := strings.IndexAny(r.text, marks)
 	if first < 0 {
@@ -67,7 +68,7 @@ func (r *decodedText) decode(marks string, next func(string) (string, int)) (dec
 			}
 		}
 		n = max(n, 1)
-		lo, hi := r.span(i, i+n)
+		lo, hi := r.span(i, i+n) // r itself may be decoded; positions are those in the original
 		for range len(bytes) {
 			d.from, d.to = append(d.from, int32(lo)), append(d.to, int32(hi))
 		}
@@ -78,6 +79,7 @@ func (r *decodedText) decode(marks string, next func(string) (string, int)) (dec
 	return d, true
 }
 
+// percentDecoded decodes %XX, as in URLs and, with spaces, + as a space.
 func (r *decodedText) percentDecoded(spaces bool) (decodedText, bool) {
 	marks := "%"
 	if spaces {
@@ -94,6 +96,8 @@ func (r *decodedText) percentDecoded(spaces bool) (decodedText, bool) {
 // unescaped decodes the escapes of JSON, JavaScript, Go, Rust and Python.
 func (r *decodedText) unescaped() (decodedText, bool) { return r.decode(`\`, unescape) }
 
+// unescape decodes the backslash escape at the begin of s. It returns its bytes and its
+// length, or 0 if there is none.
 func unescape(s string) (string, int) {
 	if len(s) < 2 {
 		return "", 0
@@ -123,7 +127,8 @@ func unescape(s string) (string, int) {
 	return "", 0
 }
 
-// codeUnit decodes a byte written in hexadecimal at s[at].
+// codeUnit decodes a byte written in hexadecimal at s[at]. It returns the byte and the
+// length of the escape, which ends there.
 func codeUnit(s string, at, digits int) (string, int) {
 	if len(s) < at+digits {
 		return "", 0
@@ -135,6 +140,7 @@ func codeUnit(s string, at, digits int) (string, int) {
 	return string([]byte{byte(v)}), at + digits
 }
 
+// character decodes the hexadecimal number of a character. n is the length of the escape.
 func character(hex string, n int) (string, int) {
 	v, err := strconv.ParseUint(hex, 16, 32)
 	if err != nil || v > utf8.MaxRune {
@@ -180,9 +186,12 @@ func isBase64(b byte) bool {
 	return 'a' <= b && b <= 'z' || 'A' <= b && b <= 'Z' || '0' <= b && b <= '9' || b == '+' || b == '/'
 }
 
-// addBase64 adds the forms of a text within the base64 of a longer one, one for each
-// of three offsets. It leaves out characters that depend on the neighbours.
+// addBase64 adds the forms of a text within the base64 of a longer one, one for each of
+// the three positions in a group of three bytes. It leaves out characters that depend on
+// the neighbours.
 func (s *textSearch) addBase64(text string) {
+	// before is how many bytes of the group are before the text, and partial how many
+	// characters contain bits of them.
 	for before, partial := range []int{0, 2, 3} {
 		coded := base64.RawStdEncoding.EncodeToString([]byte("\x00\x00"[:before] + text))
 		whole := (before + len(text)) * 8 / 6

@@ -124,6 +124,8 @@ type costWalk struct {
 	freshHeight  int // stack height above a new value that may have to be spilled; 0: none
 }
 
+// beginFunction begins with the code of a function, by its index among those with a body.
+// It reuses the memory of the function before.
 func (w *costWalk) beginFunction(body int) {
 	w.BeginBody(w.cost.Module, body)
 	*w = costWalk{
@@ -164,7 +166,8 @@ func (w *costWalk) newPart() {
 	w.emit(codePart)
 }
 
-// flowIntoPart is newPart for a part whose own cost belongs to an instruction.
+// flowIntoPart adds the cost of all values that flow into the next part. The part's own
+// cost belongs to an instruction, or is added by newPart.
 func (w *costWalk) flowIntoPart() {
 	w.part++
 	w.pathLength++
@@ -173,6 +176,8 @@ func (w *costWalk) flowIntoPart() {
 	w.emit(codeKept * min(w.height, registers))
 }
 
+// moveStack pops and pushes values. Invalid code, which the engine refuses later, may pop
+// more than the block has.
 func (w *costWalk) moveStack(pops, pushes int) {
 	top := &w.blocks[len(w.blocks)-1]
 	w.height = max(w.height-pops, top.base)
@@ -187,6 +192,8 @@ func (w *costWalk) endReachable() {
 	w.floor = min(w.floor, w.height)
 }
 
+// enterBlock begins a block, loop or if. A loop and the then-branch begin a part of their
+// own.
 func (w *costWalk) enterBlock() {
 	params, results := int(w.A), int(w.B)
 	if w.Op == wasm.OpIf {
@@ -200,7 +207,7 @@ func (w *costWalk) enterBlock() {
 	}
 	if b.loop {
 		w.loopsBegun++
-		w.heldValues += w.height - w.floor
+		w.heldValues += w.height - w.floor // stack values from before this loop, and not counted for an earlier one
 		w.floor = w.height
 	}
 	if w.Op != wasm.OpBlock {
@@ -213,7 +220,7 @@ func (w *costWalk) enterBlock() {
 		w.maxOpenLoops = max(w.maxOpenLoops, w.openLoops)
 	}
 	w.blocks = append(w.blocks, b)
-	if b.undecided {
+	if b.undecided { // without an else a false condition leads to the end
 		w.noteJump(len(w.blocks) - 1)
 	}
 }
@@ -239,7 +246,8 @@ func (w *costWalk) recordJump(depth uint32) {
 	w.passValues(b.results, codeMoveWide)
 }
 
-// noteJump records that a jump goes to the end of the block at a depth.
+// noteJump records that a jump goes to the end of the block at a depth. Earlier jumps to
+// that block, and to blocks inside it, are no longer the latest.
 func (w *costWalk) noteJump(depth int) {
 	for n := len(w.latestJumps); n > 0 && w.latestJumps[n-1].depth >= depth; n-- {
 		w.latestJumps = w.latestJumps[:n-1]
@@ -247,6 +255,8 @@ func (w *costWalk) noteJump(depth int) {
 	w.latestJumps = append(w.latestJumps, blockJump{depth, w.part})
 }
 
+// passValues adds the cost of values that a jump or the end of a block passes on. each is
+// the machine code of one.
 func (w *costWalk) passValues(values, each int) {
 	w.addCost(nsPath*w.pathLength+nsPass*values, bytesPassed*values)
 	w.emit(each * values)
@@ -257,6 +267,8 @@ func (w *costWalk) newBlockID() int {
 	return w.blockIDs
 }
 
+// enterElse ends the then-branch like a jump to the end of the if, and restores what was
+// known at its begin.
 func (w *costWalk) enterElse() {
 	b := &w.blocks[len(w.blocks)-1]
 	w.recordJump(0)
@@ -267,6 +279,8 @@ func (w *costWalk) enterElse() {
 	w.newPart()
 }
 
+// leaveBlock ends a block. What follows begins with what all paths to the end have in
+// common: the shortest path, and the fewest known addresses and held values.
 func (w *costWalk) leaveBlock() {
 	b := &w.blocks[len(w.blocks)-1]
 	switch {

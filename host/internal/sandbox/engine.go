@@ -97,7 +97,7 @@ func New(o Options) (*Engine, error) {
 		log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)), modules: map[string]*compilation{}, compiling: map[string]chan struct{}{},
 		refusals: map[string]*Refusal{}, compiler: o.Compiler, refused: o.Refused, compiled: o.Compiled,
 	}
-	var heap uint64
+	var heap uint64 // of the host; compilations take their memory from it
 	e.budget.limit, heap = Shares(o.Budget)
 	e.budget.evict = e.evict
 	e.queue = newCompileQueue(compileMemory(o.CompileMemory, heap))
@@ -127,8 +127,8 @@ func New(o Options) (*Engine, error) {
 	return e, nil
 }
 
-// exportHostFunctions adds the functions that guests may import to the runtime, and
-// records their types.
+// exportHostFunctions adds the functions that guests may import to the runtime. It records
+// their types in e.hostFunctions, with which the imports of each module are compared.
 func (e *Engine) exportHostFunctions() error {
 	for _, export := range []func(context.Context, wazero.Runtime) error{exportYield, exportABI, exportAssembly} {
 		if err := export(e.ctx, e.rt); err != nil {
@@ -169,7 +169,7 @@ func (e *Engine) Close() error {
 	e.runs.Wait()
 	e.evict()
 	e.stacks.close()
-	after := context.WithoutCancel(e.ctx)
+	after := context.WithoutCancel(e.ctx) // e.ctx has ended, but closing goes on
 	err := e.rt.Close(after)
 	if e.cache != nil {
 		err = errors.Join(err, e.cache.Close(after))
@@ -180,8 +180,8 @@ func (e *Engine) Close() error {
 	return nil
 }
 
-// beginUse registers a run or a compilation, for which Close waits. It returns false
-// if the engine is closed.
+// beginUse registers a run or a compilation, for which Close waits. The caller must call
+// e.runs.Done at its end. beginUse returns false if the engine is closed.
 func (e *Engine) beginUse() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()

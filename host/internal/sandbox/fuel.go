@@ -42,7 +42,8 @@ type fuelGauge struct {
 	resumed time.Time // time at which the guest got its last balance
 }
 
-// nextBalance returns the guest's next balance, or ends the guest.
+// nextBalance returns the guest's next balance, or ends the guest. left is its balance
+// now, which is below zero.
 func (g *fuelGauge) nextBalance(ctx context.Context, left int64) int64 {
 	ran := time.Since(g.resumed)
 	used := g.tally.SettleBalance(left)
@@ -64,12 +65,14 @@ func (g *fuelGauge) nextBalance(ctx context.Context, left int64) int64 {
 	return g.tally.GrantSlice(g.slice)
 }
 
-// overdrawn reports whether a completed call used more than its limit: the guest may
-// not have yielded after its last payment.
+// overdrawn reports whether a completed call used more than its limit. The guest may not
+// have yielded after its last payment, so nextBalance has not noticed that.
 func (g *fuelGauge) overdrawn(left int64) bool {
 	return g.limit > 0 && g.tally.SettleBalance(left) > g.limit
 }
 
+// nextSlice adjusts the fuel between two yields: the guest ran that long with slice, and
+// should run for about betweenYields.
 func nextSlice(slice int64, ran time.Duration) int64 {
 	switch {
 	case slice == 0:

@@ -21,11 +21,15 @@ func (r *run) holdMemory(need uint64) bool {
 	return true
 }
 
+// dropMemory returns memory that holdMemory has taken.
 func (r *run) dropMemory(had uint64) {
 	r.heldBytes -= had
 	r.compiled.engine.budget.returnMemory(had)
 }
 
+// holdResult takes memory of the budget for a result of size bytes, and returns false if
+// there is none. A new result replaces the old one, so only the growth is taken; a shorter
+// result returns nothing.
 func (r *run) holdResult(size int) bool {
 	more := size - r.resultBytes
 	if more <= 0 {
@@ -38,8 +42,8 @@ func (r *run) holdResult(size int) bool {
 	return true
 }
 
-// adoptMemory takes over the memory that the host holds for a completed subtask.
-// Only one state and one result remain, so the memory of the others is returned.
+// adoptMemory takes over the memory that the host holds for p, a completed subtask. Only
+// one state and one result remain, so the memory of the others is returned.
 func (r *run) adoptMemory(p *run) {
 	r.heldBytes += p.heldBytes
 	if p.stateHeld && r.stateHeld {
@@ -47,14 +51,14 @@ func (r *run) adoptMemory(p *run) {
 	}
 	r.stateHeld = r.stateHeld || p.stateHeld
 	old := p.resultBytes
-	if p.result != nil {
+	if p.result != nil { // it replaces the result of r
 		old, r.resultBytes, r.result = r.resultBytes, p.resultBytes, p.result
 	}
 	r.dropMemory(uint64(old))
 }
 
-// overheadBytes returns the memory of a run besides its instance: the stack, and
-// long log lines in two streams with copies for masking.
+// overheadBytes returns the memory of a run besides its instance: the stack, and log lines
+// that are longer than usual, in two streams, each with a copy for masking.
 func (r *run) overheadBytes() uint64 {
 	return stackSize + 4*uint64(max(r.log.line-DefaultLogLine, 0))
 }

@@ -55,6 +55,8 @@ func (e *Engine) Inspect(binary []byte) (Report, error) {
 	return decoded.report(digestOf(binary)), err
 }
 
+// report describes the module, whose digest is given. Names come from the module and are
+// made printable.
 func (m *decodedModule) report(digest string) Report {
 	r := Report{
 		Digest: digest, Bytes: m.Size,
@@ -95,6 +97,8 @@ func (m *decodedModule) report(digest string) Report {
 	return r
 }
 
+// kinds returns the kinds of job that the module can be: those for which it has all
+// exports.
 func (m *decodedModule) kinds() []string {
 	kinds := []string{}
 	add := func(kind string, exports ...string) {

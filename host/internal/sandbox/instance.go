@@ -56,6 +56,7 @@ func (in *instance) context() context.Context { return instanceContext{in} }
 // instanceContext is stateless, since it outlives runs.
 type instanceContext struct{ in *instance }
 
+// current returns the context of the run that the instance serves now.
 func (f instanceContext) current() context.Context {
 	if f.in.run == nil { // between two runs
 		return f.in.compiled.engine.ctx
@@ -72,6 +73,7 @@ func (f instanceContext) Value(key any) any           { return f.current().Value
 // randomSource is the guest's source of random numbers.
 type randomSource struct{ in *instance }
 
+// Read implements io.Reader.
 func (d randomSource) Read(p []byte) (int, error) {
 	if d.in.random == nil {
 		d.in.random = d.in.run.randomReader()
@@ -83,8 +85,8 @@ func (d randomSource) Read(p []byte) (int, error) {
 	return d.in.random.Read(p[:min(len(p), maxRandomRead)])
 }
 
-// attach gives the run an instance: an idle one if one matches, or a new one, for
-// which it may wait until there is memory.
+// attach gives the run an instance: an idle one if one matches, or a new one, for which it
+// may wait until there is memory. fresh demands a new one, which nothing has changed.
 func (r *run) attach(fresh bool) error {
 	if !fresh {
 		if in := r.compiled.takeIdle(r); in != nil {
@@ -113,7 +115,7 @@ func (r *run) newInstance() (*instance, error) {
 	return in, nil
 }
 
-// detachOnError gives up an instance that could not start.
+// detachOnError gives up an instance that could not start, and returns the error why.
 func (r *run) detachOnError(in *instance, err error) error {
 	if err != nil {
 		in.reusable = false
@@ -160,6 +162,7 @@ func (in *instance) instantiate(r *run) error {
 func (in *instance) config(dirs wazero.FSConfig) wazero.ModuleConfig {
 	in.stdout = lineWriter{ctx: in.context(), level: slog.LevelInfo, log: in.run.log}
 	in.stderr = lineWriter{ctx: in.context(), level: slog.LevelWarn, log: in.run.log, last: &in.run.stderr}
+	// The engine must call no start functions: instantiate does, and accounts for their fuel.
 	config := wazero.NewModuleConfig().WithName("").WithStartFunctions().
 		WithStderr(&in.stderr).WithFSConfig(dirs).WithRandSource(randomSource{in})
 	config = withClock(config, in, in.run.facts.call)
@@ -186,7 +189,7 @@ func (in *instance) beginRun(r *run) (err error) {
 	return nil
 }
 
-// handOver passes the instance from one part of a run to another.
+// handOver passes the instance from one part of a run to another: to a subtask, and back.
 func (in *instance) handOver(from, to *run) {
 	from.collectUsage()
 	from.in = nil
@@ -222,7 +225,7 @@ func (r *run) callExport(name string, phase abi.Phase) (code int32, err error) {
 	e := in.entry(name)
 	e.useStack(in.callStack)
 	err = e.CallWithStack(r.ctx, in.results[:])
-	r.dropMemory(r.hostState.endCall())
+	r.dropMemory(r.hostState.endCall()) // HTTP responses end with the call
 	// After an exit the engine may return no error.
 	if err == nil && in.mod.IsClosed() {
 		err = errClosed
@@ -237,7 +240,8 @@ func (r *run) callExport(name string, phase abi.Phase) (code int32, err error) {
 	return api.DecodeI32(in.results[0]), nil
 }
 
-// entry looks up an export once, since the engine allocates a stack each time.
+// entry returns an export. It looks it up once, since the engine allocates a stack each
+// time.
 func (in *instance) entry(name string) *exportedFunc {
 	e := in.entries[name]
 	if e == nil {
@@ -262,6 +266,8 @@ func (r *run) collectUsage() {
 	in.stderr.flush()
 }
 
+// addFuel adds the fuel that a subtask has used. A balance of -fuel after a grant of 0 counts
+// as that much.
 func (r *run) addFuel(fuel int64) {
 	r.fuelGauge.tally.GrantSlice(0)
 	r.fuel = r.fuelGauge.tally.SettleBalance(-fuel)

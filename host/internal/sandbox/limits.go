@@ -54,6 +54,7 @@ const (
 	maxHeaders     = 100          // fields of a request
 )
 
+// orDefault returns a limit of the job's configuration, or otherwise if it is not set.
 func orDefault[T ~int | ~int64](limit, otherwise T) T {
 	if limit > 0 {
 		return limit

@@ -31,6 +31,7 @@ type mask struct {
 	spaces       bool        // a secret contains a space
 }
 
+// newMask returns a mask for secrets by name, or nil if there are none.
 func newMask(secrets map[string]string) *mask {
 	m := &mask{plain: newTextSearch(), coded: newTextSearch()}
 	// Beyond maxMask bytes of secrets, lines are not searched for separately.
@@ -44,7 +45,7 @@ func newMask(secrets map[string]string) *mask {
 			lines = slices.AppendSeq(lines, strings.Lines(whole))
 		}
 	}
-	for _, line := range lines {
+	for _, line := range lines { // after all whole secrets, which have precedence
 		if line = strings.TrimSpace(line); len(line) >= shortestLine && room >= len(line) {
 			room -= len(line)
 			m.addText(line)
@@ -89,8 +90,8 @@ func (m *mask) contains(s string) bool { return m.covered(s) != nil }
 
 func (m *mask) hideAll(s string) string { return m.hide(s, 0, len(s)) }
 
-// hide returns s[lo:hi] with each stretch of secrets replaced by masked. It also
-// searches the rest of s.
+// hide returns s[lo:hi] with each stretch of secrets replaced by masked. It also searches
+// the rest of s, because a secret may begin before lo or end after hi.
 func (m *mask) hide(s string, lo, hi int) string {
 	hi = min(hi, len(s))
 	lo = min(lo, hi)
@@ -157,6 +158,7 @@ func (m *mask) find(r *decodedText, mark func(lo, hi int)) {
 			continue
 		}
 		lo, hi := i+1-found.n, i+1
+		// A neighbouring character with bits of the secret is hidden as well.
 		if found.left && lo > 0 && isBase64(r.text[lo-1]) {
 			lo--
 		}

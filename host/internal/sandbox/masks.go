@@ -20,6 +20,8 @@ type madeMask struct {
 	mask    *mask
 }
 
+// maskFor returns the mask for secrets by name. It drops all masks when there are too
+// many.
 func (k *masks) maskFor(secrets map[string]string) *mask {
 	if len(secrets) == 0 {
 		return nil

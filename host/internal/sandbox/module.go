@@ -87,7 +87,7 @@ func (e *Engine) LoadFrom(ctx context.Context, from Source) (*Module, error) {
 		c = &compilation{engine: e, digest: from.Digest, ready: make(chan struct{})}
 		c.wanted, c.cancelWanted = context.WithCancel(e.ctx)
 		e.modules[from.Digest] = c
-		before := e.compiling[from.Digest] // cancelled, but its files may still exist
+		before := e.compiling[from.Digest] // of callers that gave up: its files may still exist
 		e.compiling[from.Digest] = c.ready
 		e.runs.Go(func() { // under mu, so that Close waits for it
 			if before != nil {
@@ -112,10 +112,13 @@ func (e *Engine) LoadFrom(ctx context.Context, from Source) (*Module, error) {
 	return &Module{compiled: c}, nil
 }
 
-// compile creates everything that the users of a module share.
+// compile creates everything that the users of a module share. It records the result, also
+// a refusal, and closes c.ready.
 func (c *compilation) compile(from Source) {
 	e := c.engine
-	// Reading a module creates several copies for a moment.
+	// Reading a module creates several copies for a moment. How much memory its compilation
+	// takes is known only after that. If it is too much for the small lane, the module waits
+	// again, in the large one.
 	lane := e.queue.laneOf(copiesOnRead * uint64(from.Size))
 	code, err := c.compileInTurn(lane, from)
 	if errors.Is(err, errLarge) {
@@ -123,13 +126,14 @@ func (c *compilation) compile(from Source) {
 	}
 	c.err = err
 	e.mu.Lock()
-	// Refusals are final, and a job may load its module every second.
+	// Refusals are final, and a job may load its module every second. Only CompileDied is not
+	// final: an operator can lift it (RetryModule).
 	if r, ok := errors.AsType[*Refusal](err); ok && r.Reason != CompileDied && len(e.refusals) < maxRefusals {
 		e.refusals[from.Digest] = r
 	}
 	c.code = code
-	left := c.users == 0 // no caller is left
-	if e.compiling[from.Digest] == c.ready {
+	left := c.users == 0                     // no caller is left, and removeUser has found no code to free
+	if e.compiling[from.Digest] == c.ready { // no later compilation waits for this one
 		delete(e.compiling, from.Digest)
 	}
 	e.mu.Unlock()
@@ -148,7 +152,9 @@ const copiesOnRead = 5
 // errLarge reports that compiling a module takes too much memory for the small lane.
 var errLarge = errors.New("the module is not small to compile")
 
-// compileInTurn waits for its turn, and then reads, checks and compiles the module.
+// compileInTurn waits for its turn in a lane of the queue, and then reads, checks and
+// compiles the module. It returns errLarge if the module turns out to be too large for the
+// small lane.
 func (c *compilation) compileInTurn(lane lane, from Source) (wazero.CompiledModule, error) {
 	e := c.engine
 	leave, err := e.queue.enter(c.wanted, lane)
@@ -165,7 +171,7 @@ func (c *compilation) compileInTurn(lane lane, from Source) (wazero.CompiledModu
 	case err != nil:
 		return nil, err
 	case e.compiledBefore(metered):
-		return e.compile(metered)
+		return e.compile(metered) // only loads the code from the engine's cache
 	}
 	if err := e.queue.checkMemory(cost); err != nil {
 		return nil, err
@@ -213,13 +219,13 @@ func (c *compilation) checkAndMeter(binary []byte) (metered []byte, cost uint64,
 // attempt finds it.
 func (e *Engine) compile(binary []byte) (wazero.CompiledModule, error) {
 	code, err := e.tryCompile(binary)
-	if err != nil && strings.Contains(err.Error(), "compilationcache") {
+	if err != nil && strings.Contains(err.Error(), "compilationcache") { // the engine's word for a damaged file
 		if rmErr := emptyCache(e.dir); rmErr != nil {
 			return nil, errors.Join(fmt.Errorf("compile module: %w", err), rmErr)
 		}
 		code, err = e.tryCompile(binary)
 	}
-	var disk *fs.PathError
+	var disk *fs.PathError // the cache cannot be written
 	if errors.As(err, &disk) {
 		e.log.Warn("cannot keep a compiled module for the next start", slog.Any("err", err))
 		code, err = e.tryCompile(binary)
@@ -274,7 +280,8 @@ func (c *compilation) addUser() bool {
 	return true
 }
 
-// removeUser frees the code with the last user.
+// removeUser ends the use of the code. The last user frees it, together with the idle
+// instances; if it is not compiled yet, compile frees it.
 func (c *compilation) removeUser() {
 	e := c.engine
 	e.mu.Lock()
@@ -298,6 +305,7 @@ func (c *compilation) removeUser() {
 	}
 }
 
+// free frees the machine code of a module.
 func (e *Engine) free(code wazero.CompiledModule) {
 	// Close only removes the code from the runtime's table.
 	_ = code.Close(context.WithoutCancel(e.ctx))

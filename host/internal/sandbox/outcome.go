@@ -23,6 +23,8 @@ type callResult struct {
 	late  bool   // it ended after the deadline
 }
 
+// fillOutcome fills in the outcome for the result of the last call. ended reports whether
+// the caller or the engine has ended the run.
 func (r *run) fillOutcome(out *job.Outcome, res callResult, ended bool) {
 	out.Code, out.Result, out.Shown = res.code, r.result, r.log.shownResult(r.result)
 	out.PeakBytes, out.HostCalls, out.Fuel = int64(r.peak), r.calls, r.fuel
@@ -151,6 +153,8 @@ func innermostCall(stack string) string {
 	return strings.Join(calls, ", called by ")
 }
 
+// explainTrapWithStack returns the reason for an error of the engine, and the guest's
+// stack below it.
 func (r *run) explainTrapWithStack(err error) string {
 	text := r.explainTrap(err)
 	if _, stack := r.splitStack(err); stack != "" {

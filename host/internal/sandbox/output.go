@@ -33,7 +33,8 @@ func readable(s string, n int) string { return clip(escape(s, false, n), n) }
 // readableLines is readable but keeps line ends and tabs.
 func readableLines(s string, n int) string { return clip(escape(s, true, n), n) }
 
-// escape escapes s and stops soon after limit bytes.
+// escape escapes s and stops soon after limit bytes. With lines set, it keeps line ends
+// and tabs.
 func escape(s string, lines bool, limit int) string {
 	clean := func(r rune) bool {
 		return lines && (r == '\n' || r == '\t') || r == ' ' || unicode.IsGraphic(r) && r != '\u2028' && r != '\u2029'
@@ -100,6 +101,7 @@ type guestLog struct {
 	dropped int64
 }
 
+// newGuestLog returns the log for a call, with the limits and the secrets of its job.
 func newGuestLog(c *job.Call, compiled *compilation) *guestLog {
 	limits := &c.Config.Limits
 	l := &guestLog{log: c.Log, call: c, digest: compiled.digest, line: int(min(orDefault(limits.LogLine, DefaultLogLine), 1<<20)), rate: orDefault(limits.LogRate, DefaultLogRate)}
@@ -119,6 +121,7 @@ func (e *Engine) ResetLogLimits() { e.logLimit.Reset() }
 // shows that the line was cut, and the slack of the mask.
 func (l *guestLog) room() int { return l.line + 1 + l.secrets.slack() }
 
+// write logs a line of the guest.
 func (l *guestLog) write(ctx context.Context, level slog.Level, text string) {
 	if l.log == nil || !l.log.Enabled(ctx, level) {
 		return
@@ -141,6 +144,7 @@ func (l *guestLog) takeLine(ctx context.Context) bool {
 	return true
 }
 
+// shownResult returns the begin of a result as a log shows it, with secrets hidden.
 func (l *guestLog) shownResult(result []byte) string {
 	text := l.secrets.hide(string(result[:min(len(result), maxShownResult+1+l.secrets.slack())]), 0, maxShownResult+1)
 	return readableLines(strings.TrimSpace(text), maxShownResult)
@@ -221,6 +225,7 @@ func (w *lineWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// keep adds bytes to the current line, as far as it is shown.
 func (w *lineWriter) keep(p []byte) {
 	room := w.log.room() - len(w.buf)
 	w.buf = append(w.buf, p[:min(len(p), max(room, 0))]...)
@@ -254,6 +259,8 @@ type lastBytes struct {
 	cause string // the last line for which endsRun is true; empty: none
 }
 
+// add adds bytes, and drops the first ones that exceed maxStderrKept and the slack of the
+// mask.
 func (t *lastBytes) add(p []byte, secrets *mask) {
 	limit := maxStderrKept + secrets.slack()
 	if len(p) > limit {
@@ -265,7 +272,7 @@ func (t *lastBytes) add(p []byte, secrets *mask) {
 	}
 }
 
-// append appends the last bytes of another stream.
+// append appends the last bytes of another stream, o, as if one stream had both.
 func (t *lastBytes) append(o *lastBytes, secrets *mask) {
 	if o.cause != "" {
 		t.cause = o.cause

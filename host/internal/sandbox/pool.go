@@ -12,7 +12,9 @@ import (
 // idle instances are destroyed. A pool belongs to the compilation and ends with its
 // last user. It is emptied when memory is short.
 
-// takeIdle takes an idle instance from the pool, or returns nil.
+// takeIdle takes an idle instance from the pool of the run's job, or returns nil. It
+// destroys instances that were created for other grants or limits, because the job's
+// configuration has changed.
 func (c *compilation) takeIdle(r *run) *instance {
 	if !r.pooled() {
 		return nil
@@ -79,6 +81,7 @@ func (in *instance) matches(r *run) bool {
 	return in.mem.limit == r.memoryLimit() && in.files == r.openFiles() && sameGrants(&in.allow, &r.facts.call.Config.Allow)
 }
 
+// sameGrants compares two grants. It runs before every run, so it uses no reflection.
 func sameGrants(a, b *job.Allow) bool {
 	return a.Clock == b.Clock && a.Random == b.Random && a.State == b.State &&
 		slices.Equal(a.Dirs, b.Dirs) && maps.Equal(a.Env, b.Env) &&
@@ -96,7 +99,7 @@ func (c *compilation) takeAllIdle() []*instance {
 	return all
 }
 
-// evict destroys all idle instances.
+// evict destroys all idle instances, and frees unused stacks, when memory is short.
 func (e *Engine) evict() {
 	e.stacks.evict()
 	var all []*instance

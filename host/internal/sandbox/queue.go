@@ -55,9 +55,10 @@ func compileMemory(asked int64, heap uint64) uint64 {
 	return cmp.Or(heap/10*9, defaultBudget/2) // 0 if unknown
 }
 
+// newCompileQueue returns a queue for compilations that may take that many bytes together.
 func newCompileQueue(memory uint64) *compileQueue {
 	workers := runtime.GOMAXPROCS(0)
-	// An eighth of the memory is for small compilations.
+	// At most an eighth of the memory is for small compilations, of which one runs per worker.
 	return &compileQueue{memory: memory, small: min(smallCompile, memory/8/uint64(workers)), workers: workers}
 }
 
@@ -86,6 +87,7 @@ func (q *compileQueue) tooBigRefusal(need uint64) *Refusal {
 	}
 }
 
+// laneOf returns the lane of a compilation that takes need bytes of memory.
 func (q *compileQueue) laneOf(need uint64) lane {
 	if need > q.small {
 		return largeLane
@@ -122,6 +124,7 @@ func (q *compileQueue) enter(ctx context.Context, lane lane) (leave func(), err 
 	return nil, ctx.Err()
 }
 
+// leave ends a compilation of a lane, and lets others begin.
 func (q *compileQueue) leave(lane lane) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -146,6 +149,7 @@ func (q *compileQueue) beginNext() {
 		}
 		begin(smallLane)
 	}
+	// A large one lets small ones go first, but only so many.
 	if q.large || len(q.waiting[largeLane]) == 0 || len(q.waiting[smallLane]) > 0 && q.overtakes < maxOvertakes {
 		return
 	}

@@ -63,6 +63,7 @@ type runContext struct {
 	r               *run
 }
 
+// Value implements context.Context.
 func (c runContext) Value(key any) any {
 	if key == (runKey{}) {
 		return c.r
@@ -111,6 +112,8 @@ func (e *Engine) Run(ctx context.Context, m *Module, c job.Call) job.Outcome {
 	return out
 }
 
+// newRun returns a run of a call, with the limits of its job. Its time counts from began.
+// It has no context before open, and no instance before attach.
 func newRun(c *job.Call, compiled *compilation, began time.Time) *run {
 	limits := &c.Config.Limits
 	r := &run{compiled: compiled, job: c.Config.Name, resultLimit: orDefault(limits.Result, DefaultResult), fuelGauge: fuelGauge{limit: limits.Fuel}, worker: c.Worker}
@@ -123,8 +126,9 @@ func newRun(c *job.Call, compiled *compilation, began time.Time) *run {
 	return r
 }
 
-// open creates the run's context, which ends with the caller's, the engine's, or at
-// the deadline plus grace. The returned function ends the run.
+// open creates the run's context, which ends with the caller's, the engine's, or at the
+// deadline plus grace. The returned function ends the run, and returns its instance and
+// its memory.
 func (r *run) open(ctx context.Context) (end func()) {
 	var hard context.Context
 	var cancel context.CancelFunc
@@ -159,8 +163,9 @@ func (r *run) openFiles() int {
 	return orDefault(r.facts.call.Config.Limits.OpenFiles, DefaultOpenFiles)
 }
 
-// checkRunning ends the guest if the run is over. All host functions call it first:
-// a guest yields after a million steps, and each could be a slow call.
+// checkRunning ends the guest if the run is over. All host functions call it first: the
+// guest's own code checks that only about once in a million instructions, and each of them
+// could be a slow call.
 func (r *run) checkRunning() {
 	if r.ctx.Err() != nil {
 		panic(errRunEnded)

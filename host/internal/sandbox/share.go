@@ -14,6 +14,7 @@ const defaultBudget = 1 << 30
 // that the memory is unknown.
 func Shares(asked int64) (budget, heap uint64) { return shares(asked, processMemory("/")) }
 
+// shares is Shares for a process with all bytes of memory, 0 if unknown.
 func shares(asked int64, all uint64) (budget, heap uint64) {
 	free := all / 8
 	switch {
@@ -24,7 +25,7 @@ func shares(asked int64, all uint64) (budget, heap uint64) {
 	default:
 		budget = defaultBudget
 	}
-	if budget+2*free > all { // the host needs some heap in any case
+	if budget+2*free > all { // the host needs some heap in any case, even if the sum then exceeds the memory
 		return budget, free
 	}
 	return budget, all - budget - free

@@ -35,6 +35,7 @@ type stacks struct {
 	returned int
 }
 
+// takeStack returns an unused stack, or reserves a new one.
 func (s *stacks) takeStack() ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -63,6 +64,8 @@ func (s *stacks) returnStack(stack []byte) {
 	}
 }
 
+// deepPart returns the part of a stack that only deep calls use. Calls begin at the upper
+// end, where every guest uses the last keptStackBytes.
 func deepPart(stack []byte) []byte { return stack[stackSpan-stackSize : stackSpan-keptStackBytes] }
 
 // evict gives back the memory of unused stacks.
@@ -117,7 +120,8 @@ func fieldAddress[T any](field reflect.Value) *T {
 	return (*T)(unsafe.Pointer(field.UnsafeAddr())) //nolint:gosec // the type was checked
 }
 
-// useStack makes the next call use a stack.
+// useStack makes the next call use a stack. It begins at the upper end, and grows
+// downwards by stackSize at most.
 func (e *exportedFunc) useStack(stack []byte) {
 	if e.stack == nil {
 		return

@@ -84,13 +84,14 @@ func (e *Engine) compileInSubprocess(ctx context.Context, binary []byte) (err er
 }
 
 // Subprocess returns a command that runs program with more arguments, without the
-// environment of this process. If it calls Confine, it ends with this process. Call
-// done after the command.
+// environment of this process. If the program calls Confine, it ends with this process:
+// the system then closes the other end of a pipe. Call done after the command.
 func Subprocess(ctx context.Context, program []string, args ...string) (cmd *exec.Cmd, done func(), err error) {
 	serverPipe, keepOpen, err := os.Pipe()
 	if err != nil {
 		return nil, nil, fmt.Errorf("prepare a subprocess: %w", err)
 	}
+	// The slice expression makes append copy program, which other calls share.
 	cmd = exec.CommandContext(ctx, program[0], append(program[1:len(program):len(program)], args...)...) //nolint:gosec // configured by the embedder
 	cmd.Args[0] = os.Args[0]                                                                             // the subprocess has the name of this process
 	cmd.Env = []string{}                                                                                 // the server's environment may contain secrets
@@ -102,7 +103,7 @@ func Subprocess(ctx context.Context, program []string, args ...string) (cmd *exe
 }
 
 // Confine limits how much more memory this process, started by Subprocess, can use. It
-// ends the process when the server has died.
+// ends the process when the server has died, which closes the server's end of the pipe.
 func Confine(memory int64) error {
 	debug.SetMemoryLimit(memory)
 	if err := limitProcess(memory); err != nil {
@@ -133,7 +134,7 @@ func (e *Engine) moveToCache(dir string) error {
 		return err
 	}
 	for _, f := range files {
-		if strings.HasSuffix(f, sealSuffix) {
+		if strings.HasSuffix(f, sealSuffix) { // made with the subprocess's own key
 			continue
 		}
 		inner := filepath.Join(e.dir, filepath.Base(filepath.Dir(f)))
@@ -181,6 +182,8 @@ func CompileInSubprocess(ctx context.Context, args []string, wasm io.Reader, std
 	return exitFault
 }
 
+// compileInto compiles the module read from wasm into a new cache. args are the directory
+// of that cache, and the bytes of memory that this process may use.
 func compileInto(ctx context.Context, args []string, wasm io.Reader) error {
 	if len(args) != 2 {
 		return errors.New("this command is started by a server; it is not for interactive use")
@@ -231,6 +234,7 @@ func (w *firstBytes) Write(p []byte) (int, error) {
 
 func (w *firstBytes) String() string { return printable(strings.TrimSpace(w.b.String())) }
 
+// line returns the first line, which gives the reason.
 func (w *firstBytes) line() string {
 	line, _, _ := strings.Cut(w.b.String(), "\n")
 	return printable(line)

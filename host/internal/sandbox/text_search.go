@@ -28,7 +28,8 @@ type searchNode struct {
 
 func newTextSearch() *textSearch { return &textSearch{nodes: []searchNode{{text: -1}}} }
 
-// add adds a text. It must be called before link.
+// add adds a text to find. left and right report that the character before or after it may
+// contain bits of it, in base64. add must be called before link.
 func (s *textSearch) add(text string, left, right bool) {
 	at := int32(0)
 	for i := range len(text) {
@@ -43,10 +44,10 @@ func (s *textSearch) add(text string, left, right bool) {
 		}
 		at = to
 	}
-	if at == 0 {
+	if at == 0 { // the text is empty
 		return
 	}
-	if k := s.nodes[at].text; k >= 0 {
+	if k := s.nodes[at].text; k >= 0 { // it was added before
 		s.texts[k].left, s.texts[k].right = s.texts[k].left || left, s.texts[k].right || right
 		return
 	}
@@ -66,7 +67,8 @@ func (s *textSearch) child(at int32, b byte) int32 {
 	return at
 }
 
-// link computes fail and end of all nodes.
+// link computes fail and end of all nodes, from the root down: those of a node depend on
+// shorter prefixes.
 func (s *textSearch) link() {
 	queue := []int32{0}
 	for len(queue) > 0 {

@@ -72,6 +72,7 @@ func trialsOf(cacheDir string, memory uint64) trials {
 	return trials{filepath.Join(cacheDir, "trials"), trialSetup{host, engine, memory}}
 }
 
+// openTrials creates the directory of the trials if necessary.
 func openTrials(cacheDir string, memory uint64) (trials, error) {
 	t := trialsOf(cacheDir, memory)
 	if err := os.MkdirAll(t.dir, 0o700); err != nil {
@@ -80,6 +81,8 @@ func openTrials(cacheDir string, memory uint64) (trials, error) {
 	return t, nil
 }
 
+// versions returns what identifies this program and its engine. After an update of either,
+// a module gets a new trial.
 func versions() (host, engine string) {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -167,6 +170,7 @@ func (t trials) restoreTrial(digest string, before trial) error {
 	if before.Stage == trialNone {
 		return t.forgetTrial(digest)
 	}
+	// The stage that leads to a subprocess again, without another end counted.
 	return t.writeTrial(digest, trial{Stage: trialServer, Ends: before.Ends})
 }
 
@@ -201,7 +205,7 @@ func (e *Engine) compileTracked(ctx context.Context, digest string, binary, mete
 	}
 	switch err := e.trials.writeTrial(digest, current); {
 	case err == nil:
-	case current.Stage == trialServer && cost <= e.queue.small:
+	case current.Stage == trialServer && cost <= e.queue.small: // a small one hardly ends the server
 		e.log.Warn("cannot record that a compilation has begun", slog.String("digest", digest), slog.Any("err", err))
 	default:
 		// Without the record it could end each start of the server.

@@ -72,12 +72,13 @@ func (q *claimQueue) add(c *claim) {
 	if len(q.claims) == 0 {
 		q.last = map[string]int{}
 	} else {
-		c.turn = q.claims[0].turn
+		c.turn = q.claims[0].turn // the earliest turn that still waits
 	}
-	if last, waits := q.last[c.job]; waits {
+	if last, waits := q.last[c.job]; waits { // each claim of a job has a turn after the one before
 		c.turn = max(c.turn, last+1)
 	}
 	q.last[c.job] = c.turn
+	// It comes after all claims of the same turn.
 	at, _ := slices.BinarySearchFunc(q.claims, c.turn+1, func(c *claim, turn int) int { return c.turn - turn })
 	q.claims = slices.Insert(q.claims, at, c)
 }
@@ -88,16 +89,17 @@ func (q *claimQueue) removeAt(at int) *claim {
 	return c
 }
 
+// removeClaim removes a claim if it is in this queue.
 func (q *claimQueue) removeClaim(c *claim) {
 	if at := slices.Index(q.claims, c); at >= 0 {
 		q.removeAt(at)
 	}
 }
 
-// reserved reports whether memory is reserved for overdue claims of a class, and
-// when the current or next reservation ends; zero if there is no claim. A failed
-// reservation counts after its claim has gone, so that the next claim of the same
-// job does not block all others again.
+// reserved reports whether memory is reserved for overdue claims of a class, and when the
+// current or next reservation ends; zero if there is no claim. A reservation fails if it
+// ends and the claim still waits. A failed reservation counts after its claim has gone, so
+// that the next claim of the same job does not block all others again.
 func (q *claimQueue) reserved(onlyGuest bool, now time.Time) (isReserved bool, until time.Time) {
 	var oldest time.Time
 	for _, c := range q.claims {
@@ -109,7 +111,7 @@ func (q *claimQueue) reserved(onlyGuest bool, now time.Time) (isReserved bool, u
 		return false, oldest
 	}
 	r := q.reservationFor(onlyGuest)
-	for {
+	for { // from reservation to reservation, until one that has not ended
 		from := oldest.Add(overtakeTime)
 		if r.notBefore.After(from) {
 			from = r.notBefore
@@ -117,14 +119,15 @@ func (q *claimQueue) reserved(onlyGuest bool, now time.Time) (isReserved bool, u
 		if until = from.Add(reserveTime); now.Before(until) {
 			return !now.Before(from), until
 		}
-		r.failures++
+		r.failures++ // this one has ended: the next one begins after a longer time
 		r.notBefore = until.Add(min(overtakeTime<<min(r.failures, 6), maxOvertakeTime))
 	}
 }
 
 // nextFitting returns the position of the next claim that fits, or -1. No claim may
-// overtake one with a reservation, except that claims of only guests overtake those
-// of further guests. closed reports whether a class may get no memory now.
+// overtake one with a reservation, except that claims of only guests overtake those of
+// further guests. room returns the free memory of a class. closed reports whether a class
+// may get no memory now, because the other queue has a reservation.
 func (q *claimQueue) nextFitting(room func(onlyGuest bool) uint64, closed func(onlyGuest bool) bool, now time.Time) int {
 	reservedForOnly, _ := q.reserved(true, now)
 	reservedForFurther, _ := q.reserved(false, now)
@@ -137,11 +140,13 @@ func (q *claimQueue) nextFitting(room func(onlyGuest bool) uint64, closed func(o
 		switch {
 		case isClosed:
 		case c.need <= room(c.onlyGuest):
-			if c.reserved {
+			if c.reserved { // the reservation has succeeded, so earlier failures no longer count
 				*q.reservationFor(c.onlyGuest) = reservation{}
 			}
 			return at
 		case isReserved && c.overdue(now):
+			// It does not fit, so what is free is reserved for it: claims behind it are not
+			// granted, except those of only guests if it is one of a further guest.
 			c.reserved = true
 			closedForOnly, closedForFurther = closedForOnly || c.onlyGuest, true
 		}
@@ -152,8 +157,8 @@ func (q *claimQueue) nextFitting(room func(onlyGuest bool) uint64, closed func(o
 	return -1
 }
 
-// closedFor reports whether memory is reserved here, so that no new claim may
-// overtake.
+// closedFor reports whether memory is reserved here, so that no new claim of a class may
+// overtake. Memory reserved for an only guest closes both classes.
 func (q *claimQueue) closedFor(onlyGuest bool, now time.Time) bool {
 	return q.reservesFor(true, now) || !onlyGuest && q.reservesFor(false, now)
 }

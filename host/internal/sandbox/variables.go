@@ -1,7 +1,8 @@
 package sandbox
 
-// readLocal records that the code reads a local, which is live since its last use.
-// If its value is not definite, each end of a block since then passes it on.
+// readLocal adds the cost of reading a local. Its variable is live in all parts (basic
+// blocks) since its last use. If its value is not definite, because paths with different
+// values meet, each end of a block since then passes it on.
 func (w *costWalk) readLocal(local uint32) {
 	if w.dead {
 		return
@@ -10,7 +11,8 @@ func (w *costWalk) readLocal(local uint32) {
 	w.addCost(nsLocal*(w.partsSeen()-v.lastUseSeen), bytesLive*(w.part-v.lastUse))
 	w.holdVariable(v)
 	w.keepLive(v)
-	since := v.passedOnUpTo
+	since := v.passedOnUpTo // the part in which it got the value that is read here
+	// The value is definite as long as the block in which it was set is open.
 	if v.depth < len(w.blocks) && w.blocks[v.depth].id == v.blockID {
 		since = max(v.set, v.held)
 		v.held = w.part
@@ -20,13 +22,13 @@ func (w *costWalk) readLocal(local uint32) {
 		w.define(v)
 		v.passedOnUpTo = w.part
 	}
-	if since < w.blocks[len(w.blocks)-1].inLoop {
+	if since < w.blocks[len(w.blocks)-1].inLoop { // the value comes from before the innermost loop
 		w.loopInputs = append(w.loopInputs, loopInput{int(local), since})
 	}
 }
 
-// holdVariable counts a variable that had its value before a loop began and is used
-// after that. The compiler keeps it live in everything that the loop leads to.
+// holdVariable counts a variable that had its value before a loop began and is used after
+// that begin. The compiler keeps it live in everything that the loop leads to.
 func (w *costWalk) holdVariable(v *variable) {
 	if v.isHeld || v.loopsBegun == w.loopsBegun {
 		return
@@ -34,6 +36,7 @@ func (w *costWalk) holdVariable(v *variable) {
 	v.isHeld = true
 	w.addCost(nsHeld*(w.part-v.set), bytesHeld*(w.part-v.set))
 	w.heldValues++
+	// At its end a block adds its count to the block around it, but not beyond that of v.
 	if top := len(w.blocks) - 1; v.depth < top {
 		w.blocks[top].held++
 		w.blocks[v.depth+1].heldOfParent++
