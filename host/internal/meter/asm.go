@@ -7,6 +7,8 @@ type asm struct{ b []byte }
 
 func (c *asm) emit(b ...byte) { c.b = append(c.b, b...) }
 
+// emitIndex emits an instruction with an index: of a local (0x20 get, 0x21 set, 0x22 tee), a
+// global (0x23 get, 0x24 set) or a function (0x10 call).
 func (c *asm) emitIndex(op byte, i int) { c.b = binary.AppendUvarint(append(c.b, op), uint64(i)) }
 
 func (c *asm) getLocal(i int) { c.emitIndex(0x20, i) }
@@ -32,12 +34,14 @@ func (c *asm) getBalance(m *module, local int) {
 	}
 }
 
+// loadBalance copies the balance from its global into a local.
 func (c *asm) loadBalance(m *module, local int) {
 	c.getBalance(m, noLocal)
 	c.setLocal(local)
 }
 
-// charge subtracts an amount from the balance.
+// charge subtracts an amount, which the code of amount pushes, from the balance and its
+// copy in a local.
 func (c *asm) charge(m *module, local int, amount func(*asm)) {
 	c.getBalance(m, local)
 	amount(c)
@@ -48,6 +52,7 @@ func (c *asm) charge(m *module, local int, amount func(*asm)) {
 	c.emitIndex(0x24, m.Globals)
 }
 
+// pay subtracts a price from the balance.
 func (c *asm) pay(m *module, local int, price int32) {
 	c.charge(m, local, func(c *asm) { c.constI64(int64(price)) })
 }
@@ -76,8 +81,8 @@ func (c *asm) checkBalance(m *module, local int) {
 // refillBody returns the body of the function that requests the next balance from
 // the host.
 func (m *module) refillBody() []byte {
-	c := &asm{b: []byte{0}} // no locals
-	c.emitIndex(0x23, m.Globals)
+	c := &asm{b: []byte{0}}      // no locals
+	c.emitIndex(0x23, m.Globals) // the index of the balance: it comes after the module's own globals
 	c.emitIndex(0x10, int(m.yield()))
 	c.emitIndex(0x24, m.Globals)
 	c.emit(0x0b)

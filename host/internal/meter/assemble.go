@@ -18,7 +18,7 @@ func (m *module) assemble() []byte {
 	out := make([]byte, 0, m.Size+len(m.code.b))
 	out = append(out, "\x00asm\x01\x00\x00\x00"...)
 	customs := m.customs
-	for rank := -1; rank < len(wasm.Order); rank++ {
+	for rank := -1; rank < len(wasm.Order); rank++ { // custom sections keep their places
 		if rank >= 0 {
 			id := wasm.Order[rank]
 			body := m.Sections[id].Body
@@ -42,7 +42,7 @@ func (m *module) assemble() []byte {
 func (m *module) addAll() {
 	yield := m.addType([]byte{wasm.I64}, []byte{wasm.I64})
 	m.imports.add(slices.Concat(text(ImportModule), text(ImportYield), []byte{wasm.KindFunc}, yield)...)
-	known := map[string][]byte{}
+	known := map[string][]byte{} // encoded index of the type, by its values
 	for _, h := range m.addedFunctions() {
 		key := string(h.params) + " " + string(h.results)
 		if known[key] == nil {
@@ -60,6 +60,7 @@ func (m *module) addAll() {
 	}
 }
 
+// addType adds a function type, and returns its encoded index.
 func (m *module) addType(params, results []byte) []byte {
 	i := binary.AppendUvarint(nil, uint64(m.types.n))
 	t := binary.AppendUvarint([]byte{0x60}, uint64(len(params)))
@@ -68,6 +69,7 @@ func (m *module) addType(params, results []byte) []byte {
 	return i
 }
 
+// addExport adds an export of the function or global with index i.
 func (m *module) addExport(name string, kind byte, i uint32) {
 	m.exports.add(binary.AppendUvarint(append(text(name), kind), uint64(i))...)
 }
@@ -80,11 +82,13 @@ func (e entries) section() []byte {
 	return append(binary.AppendUvarint(nil, uint64(e.n)), e.b...)
 }
 
+// appendSection appends a section, or a subsection of the names.
 func appendSection(out []byte, id byte, body []byte) []byte {
 	out = binary.AppendUvarint(append(out, id), uint64(len(body)))
 	return append(out, body...)
 }
 
+// text encodes a name: its length, then its bytes.
 func text(s string) []byte {
 	return append(binary.AppendUvarint(nil, uint64(len(s))), s...)
 }

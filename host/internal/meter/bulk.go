@@ -61,19 +61,19 @@ func (w *walk) replaceBulk() {
 // maxShort is how many bytes are filled or copied inline.
 const maxShort = 4 << 10
 
-// inlineBulk executes a bulk operation inline if its length is small. A function
-// that fills or copies saves all registers of the engine when it begins, and a loop
-// around the call would do that in each iteration.
+// inlineBulk executes a bulk operation inline if its length is small, and otherwise calls
+// its helper. A function that fills or copies saves all registers of the engine when it
+// begins, and a loop around the call would do that in each iteration.
 func (w *walk) inlineBulk(c *asm, op bulkOp, helper int) {
 	s := &w.m.segments[w.current]
-	s.bulk += maxShort >> bytesShift
+	s.bulk += maxShort >> bytesShift // what it may cost; placeChecks adds this up
 	s.calls++
 	w.needsLength = true
 	if w.m.bulkBlockType == nil {
 		w.m.bulkBlockType = appendSigned(nil, int64(w.m.types.n)) // as the type of a block
 		w.m.addType([]byte{wasm.I32, wasm.I32, wasm.I32}, nil)
 	}
-	c.emitIndex(0x22, w.Locals)
+	c.emitIndex(0x22, w.Locals) // local.tee: the added local keeps the length, the last operand
 	c.getLocal(w.Locals)
 	c.constI32(maxShort)
 	c.emit(0x4b, 0x04) // i32.gt_u if
@@ -108,6 +108,8 @@ func (m *module) yield() uint32       { return uint32(m.Imported) }
 func (m *module) refill() uint32      { return uint32(len(m.Funcs)) + 1 }
 func (m *module) firstHelper() uint32 { return uint32(len(m.Funcs)) + 2 }
 
+// newHelper returns the function that executes a bulk operation. It has the operation's
+// operands as parameters.
 func (m *module) newHelper(op bulkOp) helper {
 	value := byte(wasm.I32)
 	switch op.op {
@@ -122,13 +124,13 @@ func (m *module) newHelper(op bulkOp) helper {
 	return helper{bulkNames[op.op], []byte{wasm.I32, value, wasm.I32}, nil, m.bulkInPieces(op)}
 }
 
-// growMemory returns the body of a helper that grows a memory. It grows at once,
-// since growing cannot be undone, and pays before the guest can use the new pages.
+// growMemory returns the body of a helper that grows the memory. It grows at once, since
+// growing cannot be undone, and pays before the guest can use the new pages.
 func (m *module) growMemory() []byte {
 	const pages, result = 0, 1
 	c := &asm{b: []byte{1, 1, wasm.I32}}
 	c.getLocal(pages)
-	c.emit(0x40, 0)
+	c.emit(0x40, 0) // memory.grow
 	c.payForGrowth(m, result, func(c *asm) {
 		c.getU64(pages)
 		c.constI64(pageShift)
@@ -137,8 +139,8 @@ func (m *module) growMemory() []byte {
 	return c.b
 }
 
-// growTable returns the body of a helper that does the same for a table, with a
-// limit.
+// growTable returns the body of a helper that grows a table, like growMemory. Beyond
+// maxTable entries it returns -1 without growing.
 func (m *module) growTable(table uint32) []byte {
 	const entries, result = 1, 2
 	c := &asm{b: []byte{1, 1, wasm.I32}}
@@ -159,7 +161,7 @@ func (m *module) growTable(table uint32) []byte {
 // payForGrowth ends a function that tried to grow something: it pays if that
 // succeeded.
 func (c *asm) payForGrowth(m *module, result int, amount func(*asm)) {
-	c.emitIndex(0x22, result)
+	c.emitIndex(0x22, result) // local.tee: the old size, or -1 if it did not grow
 	c.constI32(-1)
 	c.emit(0x47, 0x04, 0x40) // i32.ne if
 	c.charge(m, noLocal, amount)
@@ -169,6 +171,8 @@ func (c *asm) payForGrowth(m *module, result int, amount func(*asm)) {
 	c.emit(0x0b) // end
 }
 
+// emitMisc emits an instruction with the prefix 0xfc. The low byte of op is its number
+// there.
 func (c *asm) emitMisc(op wasm.Op, operands ...int) {
 	c.emit(0xfc, byte(op))
 	for _, o := range operands {
@@ -250,10 +254,11 @@ func (m *module) bulkInPieces(op bulkOp) []byte {
 	return c.b
 }
 
+// addTo adds a constant to a local.
 func (c *asm) addTo(local int, by int32) {
 	c.getLocal(local)
 	c.constI32(by)
-	c.emit(0x6a)
+	c.emit(0x6a) // i32.add
 	c.setLocal(local)
 }
 
@@ -273,18 +278,18 @@ func (c *asm) emitBulk(op bulkOp) {
 	}
 }
 
-// trapOutOfBounds executes the operation on the whole range if that is out of
-// bounds, so that it traps.
+// trapOutOfBounds checks each range of the operation. If one is out of bounds, it executes
+// the operation on the whole range, so that it traps as the original would.
 func (c *asm) trapOutOfBounds(op bulkOp) {
 	memory := func() {
-		c.emit(0x3f, 0, 0xad) // memory.size
-		c.constI64(16)
-		c.emit(0x86)
+		c.emit(0x3f, 0, 0xad) // memory.size i64.extend_i32_u
+		c.constI64(16)        // a page has 2^16 bytes
+		c.emit(0x86)          // i64.shl
 	}
 	table := func(t uint32) func() {
 		return func() {
 			c.tableSize(t)
-			c.emit(0xad)
+			c.emit(0xad) // i64.extend_i32_u
 		}
 	}
 	switch op.op {
@@ -307,7 +312,8 @@ func (c *asm) trapOutOfBounds(op bulkOp) {
 	}
 }
 
-// trapBeyond compares the end of a range with a size.
+// trapBeyond traps if the range that begins at the local start ends beyond a size, which
+// the code of size pushes.
 func (c *asm) trapBeyond(op bulkOp, start int, size func()) {
 	c.getU64(start)
 	c.getU64(length)
@@ -318,9 +324,10 @@ func (c *asm) trapBeyond(op bulkOp, start int, size func()) {
 	c.emit(0x0b) // end
 }
 
-// trapBeyondSegment does the same for a segment. No instruction returns the size of
-// a segment, which is zero after a drop. But an empty range at the end traps if the
-// end is out of bounds. No segment is as long as the largest number.
+// trapBeyondSegment does the same for a segment of data or elements. No instruction
+// returns the size of a segment, which is zero after a drop. But an operation on an empty
+// range at the end traps if the end is out of bounds. The first check is for a sum of more
+// than 32 bits: no segment is as long as the largest number.
 func (c *asm) trapBeyondSegment(op bulkOp) {
 	c.trapBeyond(op, from, func() { c.constI64(1<<32 - 1) })
 	c.constI32(0)
@@ -331,6 +338,7 @@ func (c *asm) trapBeyondSegment(op bulkOp) {
 	c.emitBulk(op)
 }
 
+// runWhole executes the operation on the whole range, of which it is known that it traps.
 func (c *asm) runWhole(op bulkOp) {
 	c.getLocal(to)
 	c.getLocal(from)

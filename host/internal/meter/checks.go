@@ -22,6 +22,8 @@ func (g *graph) placeChecks(f int) {
 	for i := range own {
 		g.uncheckedCost[f] += int(own[i].price + own[i].bulk)
 	}
+	// closing: calls that close a cycle; segments: those with such calls and without a check
+	// so far; outside: those among them that no loop repeats; last: the last of them.
 	closing, segments, outside, last := 0, 0, 0, int32(noSegment)
 	for _, c := range calls {
 		if !g.inCycle(f, c) {
@@ -42,7 +44,7 @@ func (g *graph) placeChecks(f int) {
 		g.m.segments[last].check = checkLoop
 		g.dropRedundantChecks(f)
 	}
-	long := g.uncheckedCost[f] > maxCalled
+	long := g.uncheckedCost[f] > maxCalled // too much for callers that do not check
 	if (segments > 1 && outside > 0 || long && !g.alwaysReachesLoop(f)) && own[0].check == checkNone {
 		own[0].check = checkLoop
 	}
@@ -64,9 +66,12 @@ func (g *graph) alwaysReachesLoop(f int) bool {
 	})
 }
 
+// inCycle reports whether a call in function f closes a cycle: the callee may call f
+// again.
 func (g *graph) inCycle(f int, c callSite) bool { return g.component[g.callee(c)] == g.component[f] }
 
-// priceOfCall returns the most cost before a check of a call that is in no cycle.
+// priceOfCall returns the most that a call costs before the callee checks the balance or
+// returns. The call is in no cycle, so its callee was decided before.
 func (g *graph) priceOfCall(c callSite) int {
 	switch {
 	case c.callee == unknown:
@@ -78,12 +83,13 @@ func (g *graph) priceOfCall(c callSite) int {
 	}
 }
 
-// dropRedundantChecks removes the check from heads of loops whose every iteration
-// has another.
+// dropRedundantChecks removes the check from heads of loops whose every iteration has
+// another: each segment that jumps back has one. A head with a call that closes a cycle
+// keeps its check, which the cycle needs.
 func (g *graph) dropRedundantChecks(f int) {
 	for _, l := range g.m.loopsOf(f) {
-		none := func(i int) bool { return i == l.head || g.m.segments[i].check == checkNone }
-		if head := &g.m.segments[l.head]; !head.closesCycle && !slices.ContainsFunc(l.backJumps, none) {
+		unchecked := func(i int) bool { return i == l.head || g.m.segments[i].check == checkNone }
+		if head := &g.m.segments[l.head]; !head.closesCycle && !slices.ContainsFunc(l.backJumps, unchecked) {
 			head.check = checkNone
 		}
 	}
@@ -91,13 +97,14 @@ func (g *graph) dropRedundantChecks(f int) {
 
 // checkLargeSegments adds checks to all segments in which much may be spent.
 func (g *graph) checkLargeSegments(f int) {
-	cost := map[int32]int{}
+	cost := map[int32]int{} // of calls, by segment
 	for _, c := range g.m.callsOf(f) {
 		if !g.inCycle(f, c) {
 			cost[c.segment] += g.priceOfCall(c)
 		}
 	}
-	for i, from := g.m.funcInfos[f].segments, g.m.funcInfos[f].segments; i < from+len(g.m.segmentsOf(f)); i++ {
+	from := g.m.funcInfos[f].segments
+	for i := from; i < from+len(g.m.segmentsOf(f)); i++ {
 		s := &g.m.segments[i]
 		if s.check == checkNone && int(s.price+s.bulk)+cost[int32(i)] > maxPlain {
 			s.check = checkLoop

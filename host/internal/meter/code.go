@@ -37,6 +37,8 @@ type walk struct {
 	needsLength, needsBalance bool // locals to add
 }
 
+// function walks through a function with a body, and adds its code without payments, its
+// segments, calls and loops to the analysis.
 func (w *walk) function(i int) error {
 	w.BeginBody(w.m.Module, i)
 	*w = walk{
@@ -44,6 +46,7 @@ func (w *walk) function(i int) error {
 		current: noSegment, parent: noSegment, newLoop: noLoop, innerLoop: noLoop,
 	}
 	all := &w.m.analysis
+	// Its entries in the lists of the analysis begin at their present ends.
 	f := function{from: len(all.raw), groups: w.Groups, locals: w.Locals, segments: len(all.segments), calls: len(all.calls), loops: len(all.loops)}
 	w.copied = w.GroupsStart
 	w.copyUpTo(w.Pos())
@@ -117,7 +120,8 @@ func (w *walk) callsSince(segment int) bool {
 	return int(w.m.segments[segment].callsBefore) < len(w.m.calls)
 }
 
-// endSegment ends the current segment. The next one runs at most as often as parent.
+// endSegment ends the current segment. The next one runs at most as often as parent, which
+// may then pay for it.
 func (w *walk) endSegment(parent int) { w.current, w.parent = noSegment, parent }
 
 // beginSegment begins a segment before this instruction.
@@ -234,8 +238,8 @@ func (w *walk) recordJump(label uint32, always bool) {
 	}
 }
 
-// recordTarget records that flow leads from here to the end of a frame, or to the
-// begin of a loop.
+// recordTarget records that flow leads from here to the end of frame i, or to its begin if
+// it is a loop.
 func (w *walk) recordTarget(i int) {
 	if w.dead {
 		return
@@ -247,6 +251,8 @@ func (w *walk) recordTarget(i int) {
 	top.lowest = min(top.lowest, i)
 }
 
+// enterElse ends the then-branch, and begins the else-branch, which runs at most as often
+// as the code before the if.
 func (w *walk) enterElse() {
 	f := &w.frames[len(w.frames)-1]
 	f.op = wasm.OpElse
@@ -255,11 +261,13 @@ func (w *walk) enterElse() {
 	w.endSegment(f.segment)
 }
 
+// leaveBlock ends a block, loop or if, and decides to which segment the code after it
+// belongs.
 func (w *walk) leaveBlock() {
 	i := len(w.frames) - 1
 	f := w.frames[i]
 	w.frames = w.frames[:i]
-	if i == 0 {
+	if i == 0 { // the function itself ends
 		return
 	}
 	if f.op == wasm.OpLoop && !f.dead {
@@ -272,7 +280,7 @@ func (w *walk) leaveBlock() {
 	up.lowest = min(up.lowest, f.lowest)
 	joined := f.reached || f.op == wasm.OpIf && !f.dead // without else, a false condition leads here
 	switch {
-	case f.dead, w.dead && !joined:
+	case f.dead, w.dead && !joined: // nothing leads to the code after the block
 		w.dead = true
 		return
 	case f.lowest >= i && f.segment != noSegment:

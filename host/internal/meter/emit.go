@@ -58,7 +58,7 @@ func (m *module) emit(c *asm, i int) {
 		s := &own[k]
 		checkCalls(s.offset)
 		price := s.price + s.extra + s.callees
-		if k == 0 && m.prepaid(i) {
+		if k == 0 && m.prepaid(i) { // callers have paid for the segment itself
 			price = s.callees
 		}
 		if price == 0 && s.check == checkNone && !s.loadsBalance {
@@ -157,7 +157,7 @@ func (m *module) payWrapper(f uint32) helper {
 	for i := range len(typ.Params) {
 		c.getLocal(i)
 	}
-	c.emitIndex(0x10, int(m.shiftIndex(f)))
-	c.emit(0x0b)
+	c.emitIndex(0x10, int(m.shiftIndex(f))) // call
+	c.emit(0x0b)                            // end
 	return helper{Reserved + ".entry", []byte(typ.Params), []byte(typ.Results), c.b}
 }

@@ -21,6 +21,8 @@ type graph struct {
 // visit is a node on the path of the search and the number of its next successor.
 type visit struct{ node, next int }
 
+// newGraph returns the graph of all calls, of which no node was visited yet. Node i is the
+// function of funcInfos[i].
 func newGraph(m *module) *graph {
 	n := len(m.funcInfos)
 	g := &graph{
@@ -48,6 +50,7 @@ func (g *graph) findComponents() {
 	}
 }
 
+// visitNode begins the visit of a node.
 func (g *graph) visitNode(node int) {
 	g.count++
 	g.index[node], g.lowlink[node] = g.count, g.count
@@ -55,6 +58,9 @@ func (g *graph) visitNode(node int) {
 	g.stack = append(g.stack, node)
 }
 
+// visitNext goes to the next successor of the last node on the path, or ends the visit of
+// that node if it has no more. It does not call itself, because a chain of calls may be as
+// long as the module has functions.
 func (g *graph) visitNext() {
 	v := &g.path[len(g.path)-1]
 	node := v.node
@@ -91,6 +97,7 @@ func (g *graph) successor(node, i int) (int, bool) {
 	return 0, false
 }
 
+// callee returns the node that a call leads to.
 func (g *graph) callee(c callSite) int {
 	if c.callee == unknown {
 		return g.tables
@@ -98,7 +105,8 @@ func (g *graph) callee(c callSite) int {
 	return int(c.callee)
 }
 
-// closeComponent removes the component of a node from the stack.
+// closeComponent removes the component of a node from the stack, and places the checks of
+// its functions. All functions that they call outside of the component have theirs.
 func (g *graph) closeComponent(node int) {
 	from := len(g.stack) - 1
 	for g.stack[from] != node {

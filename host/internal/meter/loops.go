@@ -39,7 +39,7 @@ const maxTight = 64
 // balance in a local as well: reading the variable right after writing it would take
 // longer than the rest of the iteration.
 func (w *walk) keepBalanceInLocal(c loopState) {
-	if w.complexOps != c.complexOps || len(c.backJumps) == 0 {
+	if w.complexOps != c.complexOps || len(c.backJumps) == 0 { // it has calls or other loops, or does not repeat
 		return
 	}
 	sum, inside := int32(0), w.m.segments[c.loadSegment+1:]
@@ -61,6 +61,8 @@ func (c *loopState) addBackJump(from int, always bool) {
 	c.conditional = c.conditional || !always
 }
 
+// markRepeating marks the segments of a function that are in a loop with a jump back, or
+// in a loop within such a loop.
 func (w *walk) markRepeating(segments []segment) {
 	for i := range w.loops {
 		c := &w.loops[i]
@@ -89,6 +91,7 @@ func (w *walk) prepayHeads() {
 			}
 			w.m.loops = append(w.m.loops, loop{c.before, c.head, c.backJumps})
 		}
+		// After a call, code must be paid for shortly before it runs; see shouldPayAfterCall.
 		if c.conditional || c.before == noSegment || c.afterCall && head.price > maxReturned || w.m.mode == perInstruction {
 			continue
 		}

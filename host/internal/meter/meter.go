@@ -66,6 +66,7 @@ const (
 	perInstruction             // each instruction pays for itself
 )
 
+// newModule returns a module to rewrite, of which nothing is rewritten yet.
 func newModule(in *wasm.Module, o Options, how mode) *module {
 	return &module{
 		Module: in, maxTable: cmp.Or(o.MaxTable, DefaultTable), mode: how,
@@ -73,6 +74,7 @@ func newModule(in *wasm.Module, o Options, how mode) *module {
 	}
 }
 
+// rewrite is Rewrite with a granularity of payments.
 func rewrite(in *wasm.Module, o Options, how mode) (Result, error) {
 	m := newModule(in, o, how)
 	if err := m.rewrite(); err != nil {

@@ -32,6 +32,8 @@ func (m *module) nameSection() []byte {
 	return out
 }
 
+// renamed returns the content of a name section with shifted indexes and the names of
+// added functions. It returns false if the section is damaged or very large.
 func (m *module) renamed(body []byte) ([]byte, bool) {
 	if len(body) > maxNames {
 		return nil, false
@@ -46,7 +48,7 @@ func (m *module) renamed(body []byte) ([]byte, bool) {
 			break
 		}
 		sub := wasm.NewReader(part)
-		if id > namesFunctions && !named {
+		if id > namesFunctions && !named { // there are no names of functions, which come before this
 			out, named = appendSection(out, namesFunctions, m.functionNames(wasm.NewReader([]byte{0}))), true
 		}
 		switch id {
@@ -75,7 +77,7 @@ func (m *module) renamed(body []byte) ([]byte, bool) {
 func (m *module) functionNames(r *wasm.Reader) []byte {
 	var list entries
 	next := uint32(m.Imported)
-	fill := func(to uint32) {
+	fill := func(to uint32) { // names the functions from next to to
 		for ; next < to; next++ {
 			list.add(binary.AppendUvarint(nil, uint64(m.shiftIndex(next)))...)
 			list.b = append(list.b, text("$"+strconv.Itoa(int(next)))...)
@@ -99,7 +101,7 @@ func (m *module) functionNames(r *wasm.Reader) []byte {
 	return list.section()
 }
 
-// innerNames copies lists of names that belong to functions.
+// innerNames copies the names of locals or labels, which are listed by function.
 func (m *module) innerNames(r *wasm.Reader) []byte {
 	n := r.Count("functions", 2, len(m.Funcs))
 	out := binary.AppendUvarint(make([]byte, 0, r.Left()+r.Left()/8), uint64(n))

@@ -32,6 +32,8 @@ func (w *walk) reference() {
 	w.replaceInstruction(binary.AppendUvarint([]byte{byte(wasm.OpGlobalGet)}, uint64(m.Globals+1+i))...) // 1 is the global of the balance
 }
 
+// addReferences adds the globals with references to functions, in the order of
+// m.referenced, after that of the balance.
 func (m *module) addReferences() {
 	for _, f := range m.referenced {
 		m.globals.add(wasm.Funcref, 0)

@@ -92,6 +92,7 @@ func (m *module) shiftIndex(i uint32) uint32 {
 	return i
 }
 
+// copiedSection copies a list section that has no function indexes to shift.
 func (m *module) copiedSection(id int) entries {
 	s := m.Sections[id]
 	return entries{s.N, slices.Clone(s.Entries)}
@@ -118,6 +119,8 @@ func (m *module) shiftedSection(id int) entries {
 	return e
 }
 
+// keepOrDrop keeps a custom section, unless it refers to positions in the code, which
+// change.
 func (m *module) keepOrDrop(c wasm.Custom) {
 	switch name := c.Name; {
 	case name == "name" && m.names == nil:
@@ -132,6 +135,8 @@ func (m *module) keepOrDrop(c wasm.Custom) {
 	}
 }
 
+// drop records that a custom section was dropped. A module can have many, so only the
+// first ones are recorded.
 func (m *module) drop(name string) {
 	if len(m.dropped) < 64 {
 		m.dropped = append(m.dropped, name)

@@ -109,6 +109,7 @@ func gather(segments []segment, from int) {
 			s.parent = p.parent
 			p = &segments[s.parent]
 		}
+		// The segment costs at most as much as its parent, so it at most doubles what is paid.
 		if s.check == checkNone && s.calls == 0 && s.price <= maxGathered && p.extra+s.price <= min(p.price, maxReturned) {
 			p.extra += s.price
 			s.price, s.paidElsewhere = 0, true
