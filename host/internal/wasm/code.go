@@ -76,7 +76,7 @@ func (c *Code) Next() bool {
 		o = shapes[op].operand
 	}
 	c.Op = op
-	switch o {
+	switch o { // the most frequent ones; operands handles the others
 	case operandNone:
 	case operandLocal:
 		c.A = c.Index("local", c.Locals)
@@ -123,6 +123,7 @@ func (c *Code) prefixed(prefix Op) Op {
 	return base + Op(sub)
 }
 
+// operands reads the operands of an instruction that is not frequent, for Next.
 func (c *Code) operands(o operand) {
 	c.A, c.B = 0, 0
 	switch o {
@@ -137,7 +138,7 @@ func (c *Code) operands(o operand) {
 	case operandLabels:
 		n := c.Count("targets of br_table", 1, maxBranches*c.module.boundsFactor)
 		c.branch(n)
-		for c.Labels = c.Labels[:0]; n >= 0 && c.err == nil; n-- {
+		for c.Labels = c.Labels[:0]; n >= 0 && c.err == nil; n-- { // n targets and the default
 			c.Labels = append(c.Labels, c.Index("label", len(c.blocks)))
 		}
 	case operandIndirect:
@@ -181,15 +182,18 @@ func (c *Code) operands(o operand) {
 	}
 }
 
+// table reads the index of a table.
 func (c *Code) table() uint32 { return c.Index("table", len(c.module.Tables)) }
 
+// memory reads the index of a memory, which must be that of the only one.
 func (c *Code) memory() {
 	if c.Byte() != 0 {
 		c.Fail(Unsupported, "a second memory is not supported")
 	}
 }
 
-// address skips alignment and offset.
+// address skips alignment and offset. From 64 on, the alignment says that the index of a
+// memory follows.
 func (c *Code) address() {
 	if align := c.U32(); align >= 64 {
 		c.Fail(Unsupported, "a second memory is not supported")
@@ -207,7 +211,8 @@ func (c *Code) label() uint32 {
 	return c.Index("label", len(c.blocks))
 }
 
-// branch counts branches, which divide the flow of a function.
+// branch counts n branches, which divide the flow of a function: the engine's time grows
+// faster than their number.
 func (c *Code) branch(n int) {
 	c.branches += n
 	if c.branches > maxBranches*c.module.boundsFactor {
@@ -227,9 +232,9 @@ func (c *Code) block() {
 		if c.A > maxBlockParams {
 			c.Fail(TooBig, "a block of %d parameters; the limit is %d", c.A, maxBlockParams)
 		}
-	case t == -64:
+	case t == -64: // 0x40: neither parameters nor results
 		c.A, c.B = 0, 0
-	case t < -64 || !isValue(byte(t&0x7f)):
+	case t < -64 || !isValue(byte(t&0x7f)): // value types are negative numbers of one byte
 		c.Fail(Unsupported, "a block of type %d is not supported", t)
 	default:
 		c.A, c.B = 0, 1

@@ -29,7 +29,7 @@ func decode(wasm []byte, boundsFactor int) (*Module, error) {
 		return nil, &Fault{Kind: NotWasm, What: fmt.Sprintf("Wasm binary of an unknown version % x", wasm[4:8])}
 	}
 	d := decoder{Module: &Module{Size: len(wasm), byName: map[string]int{}, boundsFactor: boundsFactor}}
-	rank := -1
+	rank := -1 // of the last section in Order; -1: none
 	for r := (&Reader{b: wasm, pos: 8}); !r.Done(); {
 		id := r.Byte()
 		body := r.Bytes(r.U32())
@@ -38,7 +38,7 @@ func decode(wasm []byte, boundsFactor int) (*Module, error) {
 		case id == SectionCustom:
 			d.openSection(id, body)
 			d.custom(rank)
-		case id == 13:
+		case id == 13: // tags of exceptions
 			r.Fail(Unsupported, "the module needs exception handling, which is not supported")
 		case next < 0:
 			r.Fail(Damaged, "section of an unknown kind %d", id)
@@ -75,6 +75,7 @@ type decoder struct {
 	values  int // parameters and results of all types
 }
 
+// openSection makes d read the bytes of a section.
 func (d *decoder) openSection(id byte, body []byte) {
 	d.Reader = Reader{b: body}
 	d.section = &d.Sections[id]
@@ -83,6 +84,7 @@ func (d *decoder) openSection(id byte, body []byte) {
 	}
 }
 
+// readSection reads the whole section, except a custom one.
 func (d *decoder) readSection(id byte) {
 	switch id {
 	case SectionType:
@@ -124,7 +126,8 @@ func (d *decoder) readSection(id byte) {
 	d.End()
 }
 
-// list reads a count, and that many entries of at least size bytes each.
+// list reads a count, and that many entries of at least size bytes each. entry reads one
+// of them.
 func (d *decoder) list(what string, size, limit int, entry func()) {
 	d.section.N = d.Count(what, size, limit*d.boundsFactor)
 	d.section.Entries = d.b[d.pos:]
@@ -133,7 +136,8 @@ func (d *decoder) list(what string, size, limit int, entry func()) {
 	}
 }
 
-// functionRef reads a function index and records its position.
+// functionRef reads a function index, and records its position, at which the meter writes
+// another index.
 func (d *decoder) functionRef() uint32 {
 	begin := len(d.section.Body) - len(d.section.Entries)
 	from := d.pos - begin
@@ -142,6 +146,8 @@ func (d *decoder) functionRef() uint32 {
 	return f
 }
 
+// custom reads the name of a custom section, which follows the section with that rank. Its
+// content stays as it is.
 func (d *decoder) custom(rank int) {
 	name := d.Name() // checked, since the engine would allocate any declared length
 	if len(d.Customs) == maxCustoms*d.boundsFactor {
@@ -150,6 +156,8 @@ func (d *decoder) custom(rank int) {
 	d.Customs = append(d.Customs, Custom{name, d.b, rank})
 }
 
+// functionType reads the type of a function. Each is small, but together they might become
+// large.
 func (d *decoder) functionType() {
 	switch form := d.Byte(); form {
 	case 0x60:
@@ -165,6 +173,7 @@ func (d *decoder) functionType() {
 	d.Types = append(d.Types, t)
 }
 
+// valueTypes reads a list of value types, each a byte.
 func (d *decoder) valueTypes(what string, limit int) string {
 	types := d.Bytes(uint32(d.Count(what, 1, limit)))
 	for _, c := range types {
@@ -173,24 +182,8 @@ func (d *decoder) valueTypes(what string, limit int) string {
 	return string(types)
 }
 
-func valueType(r *Reader) { checkValueType(r, r.Byte()) }
-
-func checkValueType(r *Reader, c byte) {
-	if !isValue(c) {
-		r.Fail(Unsupported, "value type %#x is not supported", c)
-	}
-}
-
-// reference reads a reference type. For any other byte the engine would read a type
-// index and interpret the following bytes differently.
-func reference(r *Reader) byte {
-	c := r.Byte()
-	if !IsReference(c) {
-		r.Fail(Unsupported, "a reference to %#x is not supported", c)
-	}
-	return c
-}
-
+// imported reads an import. What it imports precedes the module's own in all index spaces,
+// so it is added like those.
 func (d *decoder) imported() {
 	im := Import{Module: d.Name(), Name: d.Name(), Kind: d.Byte()}
 	switch im.Kind {
@@ -212,8 +205,10 @@ func (d *decoder) imported() {
 	d.Imports = append(d.Imports, im)
 }
 
+// function reads the type of a function, whose body comes later or, for an import, never.
 func (d *decoder) function() { d.Funcs = append(d.Funcs, d.Index("type", len(d.Types))) }
 
+// table reads the element type and the limits of a table.
 func (d *decoder) table() {
 	t := Table{Elem: reference(&d.Reader)}
 	flags := d.Byte()
@@ -230,6 +225,7 @@ func (d *decoder) table() {
 	}
 }
 
+// memory reads the limits of the memory, of which a module has one at most.
 func (d *decoder) memory() Limits {
 	flags := d.Byte()
 	switch {
@@ -250,6 +246,7 @@ func (d *decoder) memory() Limits {
 	return l
 }
 
+// limits reads a minimum and, if the flags say so, a maximum.
 func (d *decoder) limits(flags byte) Limits {
 	l := Limits{Min: d.U32(), Max: math.MaxUint32, Bounded: flags == 1}
 	if l.Bounded {
@@ -258,6 +255,7 @@ func (d *decoder) limits(flags byte) Limits {
 	return l
 }
 
+// global reads the type of a global, without its initial value.
 func (d *decoder) global() {
 	valueType(&d.Reader)
 	c := d.Byte()
@@ -270,6 +268,7 @@ func (d *decoder) global() {
 	}
 }
 
+// export reads an export.
 func (d *decoder) export() {
 	e := Export{Name: d.Name(), Kind: d.Byte()}
 	switch e.Kind {
@@ -289,7 +288,7 @@ func (d *decoder) export() {
 	d.Exports = append(d.Exports, e)
 }
 
-// element reads an element segment. Its flags determine its parts.
+// element reads an element segment: functions for a table. Its flags determine its parts.
 func (d *decoder) element() {
 	flags := d.U32()
 	if flags > 7 {
@@ -324,6 +323,7 @@ func (d *decoder) element() {
 	d.Segments++
 }
 
+// body splits off the body of a function. Code reads it later.
 func (d *decoder) body() {
 	size := d.U32()
 	if int64(size) > maxFunction*int64(d.boundsFactor) {
@@ -332,6 +332,7 @@ func (d *decoder) body() {
 	d.Bodies = append(d.Bodies, d.Bytes(size))
 }
 
+// data reads a data segment: bytes for the memory.
 func (d *decoder) data() {
 	switch flags := d.U32(); flags {
 	case 0, 2:
@@ -347,8 +348,8 @@ func (d *decoder) data() {
 	d.Segments++
 }
 
-// constant reads a constant expression, the initial value of a global, an offset or
-// an element.
+// constant reads a constant expression: the initial value of a global, an offset or an
+// element. globals is how many globals it may read.
 func (d *decoder) constant(globals int) {
 	for range maxConstant {
 		switch op := Op(d.Byte()); op {

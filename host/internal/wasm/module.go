@@ -179,6 +179,7 @@ var typeNames = map[byte]string{ // read only
 	I32: "i32", I64: "i64", F32: "f32", F64: "f64", V128: "v128", Funcref: "funcref", Externref: "externref",
 }
 
+// valueNames returns the names of value types, separated by spaces.
 func valueNames(s string) string {
 	names := make([]string, len(s))
 	for i := range len(s) {

@@ -56,7 +56,7 @@ func (r *Reader) Err() error {
 func (r *Reader) Fail(kind Kind, format string, args ...any) {
 	if r.err == nil {
 		r.err = &Fault{Kind: kind, What: fmt.Sprintf(format, args...)}
-		r.b = r.b[:r.pos]
+		r.b = r.b[:r.pos] // nothing is left to read
 	}
 }
 
@@ -88,6 +88,7 @@ func (r *Reader) Byte() byte {
 	return r.truncated()
 }
 
+// truncated records that the bytes end too early.
 func (r *Reader) truncated() byte {
 	r.Fail(Damaged, "unexpected end")
 	return 0
@@ -112,6 +113,8 @@ func (r *Reader) U32() uint32 {
 	return r.longU32()
 }
 
+// longU32 is U32 for a number of several bytes. The fifth byte has only four bits left,
+// and ends the number.
 func (r *Reader) longU32() uint32 {
 	var v uint32
 	for shift := uint(0); shift < 35; shift += 7 {
@@ -128,7 +131,8 @@ func (r *Reader) longU32() uint32 {
 	return 0
 }
 
-// Signed reads a signed LEB128 number of at most the given bits: 32, 33 or 64.
+// Signed reads a signed LEB128 number of at most the given bits: 32, 33 (for the type of a
+// block) or 64.
 func (r *Reader) Signed(bits int) int64 {
 	var v int64
 	for shift := 0; shift < bits; shift += 7 {
@@ -137,7 +141,7 @@ func (r *Reader) Signed(bits int) int64 {
 		if c&0x80 != 0 {
 			continue
 		}
-		if c&0x40 != 0 && shift+7 < 64 {
+		if c&0x40 != 0 && shift+7 < 64 { // the sign
 			v |= -1 << (shift + 7)
 		}
 		if over := shift + 7 - bits; over > 0 {
@@ -192,4 +196,24 @@ func (r *Reader) NameBytes() []byte {
 		return nil
 	}
 	return p
+}
+
+// valueType reads a value type.
+func valueType(r *Reader) { checkValueType(r, r.Byte()) }
+
+// checkValueType refuses a byte that is not a value type.
+func checkValueType(r *Reader, c byte) {
+	if !isValue(c) {
+		r.Fail(Unsupported, "value type %#x is not supported", c)
+	}
+}
+
+// reference reads a reference type. For any other byte the engine would read a type
+// index and interpret the following bytes differently.
+func reference(r *Reader) byte {
+	c := r.Byte()
+	if !IsReference(c) {
+		r.Fail(Unsupported, "a reference to %#x is not supported", c)
+	}
+	return c
 }
