@@ -156,9 +156,10 @@ func untilEnded() backoff.Backoff {
 	return backoff.Backoff{First: time.Millisecond, Last: 50 * time.Millisecond}
 }
 
-// endBelow kills everything below this process and waits for it. It returns the
-// processes of other users, which it cannot kill. The caller has waited for the
-// command already, so its number may belong to another process.
+// endBelow kills everything below this process and waits for it. It returns the processes
+// of other users, which it cannot kill. It needs no number of the command, as other
+// systems do: the caller has waited for the command already, so that number may belong to
+// another process.
 func endBelow(int) (left []int) {
 	for pauses := untilEnded(); ; {
 		if !childrenLeft() {
@@ -166,7 +167,7 @@ func endBelow(int) (left []int) {
 		}
 		all, err := below(os.Getpid())
 		if err != nil {
-			return []int{-1}
+			return []int{-1} // processes are left, but which ones is not known
 		}
 		left = nil
 		for _, p := range all {
@@ -175,7 +176,7 @@ func endBelow(int) (left []int) {
 				left = append(left, p.pid)
 			}
 		}
-		if len(all) > 0 && len(left) == len(all) {
+		if len(all) > 0 && len(left) == len(all) { // nothing more can be done
 			return left
 		}
 		time.Sleep(pauses.Next())

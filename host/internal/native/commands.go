@@ -122,6 +122,7 @@ func (c *Commands) begin() (mark string, ok bool) {
 	return fmt.Sprintf("%s.%d.", c.mark, c.begun), true
 }
 
+// ended ends a run that begin has counted.
 func (c *Commands) ended() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -141,7 +142,8 @@ type supervised struct {
 	leaseEnd int64  // end of the lease that was sent last, by bootTime; 0: unlimited
 }
 
-// start starts a program under a supervisor. The caller must call wait.
+// start starts a program under a supervisor. mark identifies the run, and out and err
+// receive the program's output. The caller must call wait.
 func (c *Commands) start(words []string, mark string, leaseEnd int64, env []string, out, err io.Writer) (*supervised, error) {
 	path, fault := exec.LookPath(words[0])
 	if fault != nil && !strings.ContainsRune(words[0], os.PathSeparator) {
@@ -154,7 +156,7 @@ func (c *Commands) start(words []string, mark string, leaseEnd int64, env []stri
 	if fault != nil {
 		return nil, fault
 	}
-	defer orders.Close() //nolint:errcheck // the supervisor has its own copy
+	defer orders.Close() //nolint:errcheck // the supervisor has its own copy of this end, and reads from it
 	report, reportTo, fault := os.Pipe()
 	if fault != nil {
 		return nil, errors.Join(fault, control.Close())
@@ -169,7 +171,8 @@ func (c *Commands) start(words []string, mark string, leaseEnd int64, env []stri
 }
 
 // launch starts the supervisor, in a control group if possible. The supervisor reads
-// orders and writes the ending to reportTo.
+// orders and writes the ending to reportTo. args are the path of the program and its
+// command line.
 func (s *supervised) launch(args, env []string, orders, reportTo *os.File, out, err io.Writer) error {
 	line := s.all.o.Supervisor
 	command := func() *exec.Cmd {
@@ -190,7 +193,7 @@ func (s *supervised) launch(args, env []string, orders, reportTo *os.File, out, 
 		}
 		s.all.o.Log.Debug("a command gets no control group", "reason", errors.Join(fault, os.Remove(s.group)))
 	}
-	s.group, s.cmd = "", command()
+	s.group, s.cmd = "", command() // a new one, because a Cmd can be started only once
 	inOwnSession(s.cmd)
 	if fault := s.cmd.Start(); fault != nil {
 		return fmt.Errorf("its supervisor: %w", fault)
@@ -224,7 +227,7 @@ func (s *supervised) end() { _ = s.control.Close() } // closing it again does no
 // wait returns when the command and all processes that it started have ended. ctx
 // bounds only the clean-up; a caller that wants the command to end calls end.
 func (s *supervised) wait(ctx context.Context) (ending, error) {
-	err := s.cmd.Wait()
+	err := s.cmd.Wait() // of the supervisor
 	s.end()
 	var how ending
 	text, readErr := io.ReadAll(io.LimitReader(s.report, maxEnding))

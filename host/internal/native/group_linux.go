@@ -49,11 +49,12 @@ func ownGroup(ctx context.Context, dir, mark string) (string, error) {
 	return own, nil
 }
 
+// groupName returns the name of the control group of all commands of a server.
 func groupName(mark string) string { return "wasmjobd-" + mark }
 
 // groupOfProcess returns the directory of this process's control group.
 func groupOfProcess() (string, error) {
-	name := ""
+	name := "" // of the group, below the top of the hierarchy
 	if err := eachLine("/proc/self/cgroup", func(line string) {
 		if text, is := strings.CutPrefix(line, "0::"); is {
 			name = text
@@ -65,7 +66,7 @@ func groupOfProcess() (string, error) {
 	if err := eachLine("/proc/self/mountinfo", func(line string) {
 		mount, kind, _ := strings.Cut(line, " - ")
 		fields := strings.Fields(mount)
-		const root, point = 3, 4
+		const root, point = 3, 4 // the group that is mounted, and where
 		if len(fields) <= point || !strings.HasPrefix(kind, "cgroup2 ") {
 			return
 		}
@@ -81,6 +82,7 @@ func groupOfProcess() (string, error) {
 	return dir, nil
 }
 
+// eachLine calls do for each line of a file.
 func eachLine(file string, do func(string)) error {
 	text, err := os.ReadFile(file)
 	if err != nil {

@@ -16,13 +16,15 @@ func leaseOf(c job.Call) int64 {
 	if !bounded {
 		return 0
 	}
-	return max(now+left.Nanoseconds(), 1)
+	return max(now+left.Nanoseconds(), 1) // 0 would be without limit
 }
 
 // renewals is the largest number of renewals of a lease within its remaining time.
 const renewals = 8
 
-// renew sends the supervisor the current lease if it has changed enough to matter.
+// renew sends the supervisor the current lease if it has changed enough to matter: if it
+// is limited and was not, or the reverse, or if it ends later by more than a renewals-th
+// of the time that is left.
 func (s *supervised) renew(c job.Call) {
 	until := leaseOf(c)
 	if bounded := until != 0; bounded == (s.leaseEnd != 0) && (!bounded || until-s.leaseEnd <= (until-bootTime())/renewals) {

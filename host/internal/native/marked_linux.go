@@ -36,6 +36,7 @@ func endMarked(ctx context.Context, mark string) (there bool, err error) {
 		if len(s.ours) == 0 && !s.undecided() {
 			return there, nil
 		}
+		// Supervisors end the processes below them. They are killed only if that takes too long.
 		if others := s.end(time.Since(began) >= supervisorTimeout); len(others) > 0 && len(others) == len(s.ours) {
 			return there, fmt.Errorf("%w: %v", errOtherUser, others)
 		}
@@ -94,7 +95,8 @@ func (s *search) look() error {
 	return nil
 }
 
-// examine examines one process. was is zero if it was not unclear before.
+// examine examines one process. was says since when it shows no environment; zero if it
+// showed one, or is new.
 func (s *search) examine(pid int, was unclear) {
 	switch s.shows(pid) {
 	case theMark, theSupervisor:
@@ -119,13 +121,14 @@ func (s *search) keep(pid int) {
 	}
 }
 
-// examineAgain lets the next pass examine a process again that may have the mark.
+// examineAgain lets the next pass examine a process again that may have the mark. A
+// process that was found already, or can have no environment, is not examined again.
 func (s *search) examineAgain(pid int, was unclear) {
 	p, ok := look(pid)
 	if _, known := s.ours[pid]; !ok || known || p.bare {
 		return
 	}
-	if was.start != p.start {
+	if was.start != p.start { // another process had the number before
 		was = unclear{p.start, time.Now()}
 	}
 	s.unclear[pid] = was

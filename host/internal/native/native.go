@@ -59,7 +59,7 @@ func (k *Command) Run(ctx context.Context, c job.Call) job.Outcome {
 		out.Verdict, out.Error = job.Stopped, "stopped before it began"
 		return out
 	}
-	about := string(c.JSON())
+	about := string(c.JSON()) // the job's context, the last argument of the command
 	if len(about) > maxContext {
 		out.Verdict = job.Failure
 		out.Error = fmt.Sprintf("the context has %d bytes, but an argument of a command has at most %d; shorten the parameters of the job and its items, or have fewer items", len(about), maxContext)
@@ -73,6 +73,7 @@ func (k *Command) Run(ctx context.Context, c job.Call) job.Outcome {
 	defer k.all.ended()
 	result := &head{most: positiveOr(c.Config.Limits.Result, defaultResult)}
 	log := newJournal(c, &k.logged)
+	// A clone, because runs of the same command append to it concurrently.
 	run, err := k.all.start(append(slices.Clone(k.args), about), mark, leaseOf(c), environment(c), result, log)
 	if err != nil {
 		out.Verdict, out.Error, out.Took = job.Failure, fmt.Sprintf("start the command: %v", err), time.Since(began)
@@ -126,6 +127,9 @@ type watchdog struct {
 	late, stopped bool // why it was ended; read after watch has returned
 }
 
+// watch asks the command to end at its deadline and when the run should stop, and kills it
+// when the grace after the deadline is over, when ctx ends, and when the server stops.
+// Meanwhile it renews the lease. It returns when the command has ended or was killed.
 func (w *watchdog) watch(ctx context.Context) {
 	grace := w.call.Config.Limits.Grace
 	if grace <= 0 {
@@ -174,14 +178,15 @@ func (w *watchdog) watch(ctx context.Context) {
 	}
 }
 
+// stoppedTimer returns a timer that does not fire before it is reset.
 func stoppedTimer() *time.Timer {
 	t := time.NewTimer(time.Hour)
 	t.Stop()
 	return t
 }
 
-// fillIn fills in the outcome. After the deadline the verdict is Deadline, whatever the
-// exit code.
+// fillIn fills in the outcome. how says how the command ended. After the deadline the
+// verdict is Deadline, whatever the exit code.
 func (w *watchdog) fillIn(out *job.Outcome, how ending, err error) {
 	switch {
 	case how.Fault != "":

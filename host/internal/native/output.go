@@ -41,6 +41,7 @@ type head struct {
 	cut  bool // bytes were discarded
 }
 
+// Write implements io.Writer.
 func (h *head) Write(p []byte) (int, error) {
 	room := int(h.most) - len(h.b)
 	h.cut = h.cut || len(p) > room
@@ -66,6 +67,8 @@ type journal struct {
 	last    []byte // at most tailBytes
 }
 
+// newJournal returns a journal for one run. limiter counts the lines of all runs of the
+// command.
 func newJournal(c job.Call, limiter *lograte.Limiter) *journal {
 	j := &journal{
 		line: int(positiveOr(c.Config.Limits.LogLine, defaultLogLine)), rate: positiveOr(c.Config.Limits.LogRate, defaultLogRate),
@@ -77,6 +80,7 @@ func newJournal(c job.Call, limiter *lograte.Limiter) *journal {
 	return j
 }
 
+// Write implements io.Writer. It cuts each line to its limit while reading it.
 func (j *journal) Write(p []byte) (int, error) {
 	j.keep(p)
 	for rest := p; len(rest) > 0; {
@@ -91,7 +95,7 @@ func (j *journal) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// keep stores the last bytes.
+// keep stores the last bytes, for tail.
 func (j *journal) keep(p []byte) {
 	if len(p) > tailBytes {
 		p = p[len(p)-tailBytes:]
@@ -102,6 +106,7 @@ func (j *journal) keep(p []byte) {
 	}
 }
 
+// flush logs the current line, unless it is empty or the command logs too fast.
 func (j *journal) flush() {
 	line := strings.TrimSuffix(string(j.buf), "\r")
 	j.buf = j.buf[:0]
@@ -116,6 +121,7 @@ func (j *journal) flush() {
 	j.log.Log(context.Background(), slog.LevelWarn, visible(line, j.line)) //nolint:sloglint,forbidigo // the text of the command, not ours
 }
 
+// logDropped logs how many lines were dropped before the next one.
 func (j *journal) logDropped() {
 	if j.dropped > 0 {
 		j.say("dropped log lines of the command: it logs faster than limits.log_rate", "lines", j.dropped)

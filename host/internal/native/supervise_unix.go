@@ -32,9 +32,10 @@ func Supervise(args []string, server io.Reader, say io.Writer) (exit int) {
 		return exitMisuse
 	}
 	// Terminals and service managers send these signals to every process they know.
-	// Only the server decides when the command ends.
+	// Only the server decides when the command ends, so nothing reads the channel. Ignoring
+	// the signals would make the command ignore them as well.
 	signal.Notify(make(chan os.Signal, 1), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
-	syscall.CloseOnExec(reportFD)
+	syscall.CloseOnExec(reportFD) // the command must not write the report
 	report := os.NewFile(reportFD, "report")
 	orders := listener{server: server}
 	if !orders.begin() {
@@ -145,6 +146,7 @@ func awaitCommand(command int) ending {
 	}
 }
 
+// endingOf says how a process ended, by its exit code or by a signal.
 func endingOf(status syscall.WaitStatus, usage *syscall.Rusage) ending {
 	how := ending{Code: -1, Peak: peak(usage)}
 	if status.Exited() {
