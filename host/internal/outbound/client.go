@@ -138,6 +138,8 @@ func (c *Client) Do(ctx context.Context, r job.HTTPRequest) (*job.HTTPResponse, 
 	}
 }
 
+// buildRequest converts a guest's request. It denies fields that a guest may not send,
+// whatever the sandbox has checked before.
 func buildRequest(ctx context.Context, r job.HTTPRequest) (*http.Request, error) {
 	req, err := http.NewRequestWithContext(ctx, r.Method, r.URL, bytes.NewReader(r.Body))
 	if err != nil {
@@ -198,6 +200,7 @@ func (c *Client) dial(ctx context.Context, _, address string) (net.Conn, error) 
 	if why != "" || !ok {
 		return nil, fmt.Errorf("dial %q: %w", address, job.ErrDenied)
 	}
+	// address is what authorize has written into the request, so h is a host that was granted.
 	d := net.Dialer{
 		Timeout:  dialTimeout,
 		Resolver: c.resolver,
@@ -218,8 +221,12 @@ func (c *Client) dial(ctx context.Context, _, address string) (net.Conn, error) 
 	return conn, err //nolint:wrapcheck // Do adds the context
 }
 
+// mayDial reports whether a request to host h and a port may connect to addr, to which h
+// was resolved. A public address may always be reached, since the request was granted. Any
+// other needs a grant that names the host and, unless that is an address or localhost, the
+// operator's list of private hosts.
 func (c *Client) mayDial(h host, port uint16, addr netip.Addr) bool {
-	addr = addr.Unmap()
+	addr = addr.Unmap() // the IPv4 address, if it is written as IPv6
 	if h.isAddress() && addr != h.addr {
 		return false
 	}

@@ -60,14 +60,17 @@ type parser struct {
 	fault *Fault
 }
 
+// fail records a fault at a byte offset, unless there is one already.
 func (p *parser) fail(at int, problem, hint string) {
 	if p.fault == nil {
 		p.fault = &Fault{Text: p.text, At: at, Problem: problem, Hint: hint}
 	}
 }
 
+// rest returns the text that was not read yet.
 func (p *parser) rest() string { return p.text[p.pos:] }
 
+// grant parses the whole text. After a fault the result is meaningless.
 func (p *parser) grant() Grant {
 	const shape = `write "https://host/path" or "GET https://host/path"`
 	if len(p.text) > MaxGrant {
@@ -115,6 +118,7 @@ func (p *parser) grant() Grant {
 	return g
 }
 
+// authority parses s, the part between scheme and path: a host or a pattern, and a port.
 func (p *parser) authority(scheme, s string) (host, uint16) {
 	offset := p.pos
 	if strings.Contains(s, "@") {
@@ -146,6 +150,7 @@ func (p *parser) authority(scheme, s string) (host, uint16) {
 	return p.pattern(offset, name), n
 }
 
+// pattern parses a host, "*.name" or "*". offset is its position, for faults.
 func (p *parser) pattern(offset int, s string) host {
 	if s == "*" {
 		return host{wildcard: true}
@@ -201,6 +206,7 @@ func parsePort(s string) (uint16, bool) {
 	return uint16(n), err == nil && n > 0 && strconv.FormatUint(n, 10) == s
 }
 
+// defaultPort returns the port of URLs without one.
 func defaultPort(scheme string) uint16 {
 	if scheme == "https" {
 		return 443

@@ -48,6 +48,7 @@ func parseHost(s string) (host, string) {
 	return host{name: s}, ""
 }
 
+// labelFault returns what is wrong with a label of a name in lower case, or "".
 func labelFault(label string) string {
 	if label == "" {
 		return "has an empty label"
@@ -89,7 +90,7 @@ func (h host) isAnyPublic() bool { return h.wildcard && h.name == "" }
 // covers reports whether h stands for every host that o stands for.
 func (h host) covers(o host) bool {
 	switch {
-	case h.isAnyPublic():
+	case h.isAnyPublic(): // a name may lead to a private address; dial prevents that
 		return o.isAnyPublic() || o.name != localhost && (!o.isAddress() || isPublic(o.addr))
 	case h.wildcard && !o.wildcard:
 		_, rest, ok := strings.Cut(o.name, ".")

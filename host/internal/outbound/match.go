@@ -102,6 +102,7 @@ func (g Grant) Within(limits []Grant) bool {
 	})
 }
 
+// hasPrefix reports whether a path begins with the segments of prefix.
 func hasPrefix(prefix, path []string) bool {
 	return len(path) >= len(prefix) && slices.Equal(path[:len(prefix)], prefix)
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// followUp returns the request that follows a redirect, or nil if the guest gets the
-// response itself.
+// followUp returns the request that follows a redirect of req, or nil if the guest gets
+// the response itself. r is the guest's own request, whose body req has already sent.
 func followUp(req *http.Request, resp *http.Response, r job.HTTPRequest) (*http.Request, error) {
 	location := resp.Header.Get("Location")
 	if location == "" {
@@ -20,7 +20,7 @@ func followUp(req *http.Request, resp *http.Response, r job.HTTPRequest) (*http.
 	}
 	method, keepBody := req.Method, false
 	switch resp.StatusCode {
-	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther:
+	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther: // as browsers do: GET without a body
 		if method != http.MethodHead {
 			method = http.MethodGet
 		}
@@ -64,6 +64,8 @@ func stripHeaders(h http.Header, same, keepBody bool, private []string) {
 	}
 }
 
+// sameOrigin reports whether two URLs have the same scheme, host and port. The method does
+// not matter for that.
 func sameOrigin(a, b *url.URL) bool {
 	x, errX := targetOf(http.MethodGet, a)
 	y, errY := targetOf(http.MethodGet, b)
