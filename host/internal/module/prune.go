@@ -89,7 +89,7 @@ func (s *Store) Prune(before time.Time, used Used) (gone []Held, err error) {
 	for _, h := range free {
 		path := filepath.Join(dir, h.Digest+suffix)
 		info, err := os.Stat(path)
-		if err == nil && (needed[h.Digest] || !info.ModTime().Before(before)) {
+		if err == nil && (needed[h.Digest] || !info.ModTime().Before(before)) { // restore puts it back
 			continue
 		}
 		if err == nil {
@@ -143,6 +143,8 @@ func (s *Store) restoreAll(entries []fs.DirEntry) error {
 	return nil
 }
 
+// ignoreMissing returns nil if a file was gone: another process has put it back, or
+// removed it.
 func ignoreMissing(err error) error {
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
 		return nil

@@ -13,6 +13,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/signature"
 )
 
+// signaturePath returns the file with the signature of a module.
 func (s *Store) signaturePath(digest string) string {
 	return filepath.Join(s.dir, digest+signature.Suffix)
 }
@@ -50,8 +51,8 @@ func (s *Store) Verify(digest string, wasm io.Reader, keys signature.Keys) error
 	return nil
 }
 
-// checkSignature refuses an invalid signature, so that it never replaces a valid one.
-// Without a text, the stored signature must be valid.
+// checkSignature refuses an invalid signature of the staged bytes, so that it never
+// replaces a valid one. Without a text, the stored signature must be valid.
 func (t *Staged) checkSignature(text []byte) error {
 	if err := t.store.admit(t.digest, text, t.store.holds); err != nil {
 		return err
@@ -63,7 +64,8 @@ func (t *Staged) checkSignature(text []byte) error {
 	return err
 }
 
-// storedSignature returns the stored text for the bytes, or nil if it cannot be read.
+// storedSignature returns the text of the signature that is stored for the bytes, or nil
+// if there is none or it cannot be read.
 func (t *Staged) storedSignature() []byte {
 	text, err := t.store.Signature(t.digest)
 	if err == nil {

@@ -74,10 +74,13 @@ func filePath(p, baseDir string) string {
 	return p
 }
 
+// fromFile reads a module and its signature from files, and stores them. A file that does
+// not have the pinned digest is not stored.
 func (s *Store) fromFile(path, pin string, limit int64) ([]byte, error) {
 	wasm, err := readFile(path, limit)
 	if errors.Is(err, fs.ErrNotExist) {
 		if pin != "" {
+			// That the stored module is not signed says more than that the file is missing.
 			if stored, getErr := s.Get(pin); getErr == nil || errors.Is(getErr, signature.ErrUnsigned) {
 				return stored, getErr
 			}

@@ -74,7 +74,7 @@ func Open(dir string, keys signature.Keys) (*Store, error) {
 			continue
 		}
 		f := filepath.Join(dir, e.Name())
-		// Another process may still write a recent one.
+		// A recent one may still be written by another process.
 		if info, err := os.Lstat(f); err != nil || time.Since(info.ModTime()) < time.Hour {
 			continue
 		}

@@ -51,6 +51,8 @@ func Parse(text []byte) (Signed, error) {
 	return Signed{Key: id(s.KeyID), Comment: s.TrustedComment}, nil
 }
 
+// parse is Parse with all that the library needs for verifying. It requires one spelling
+// of each signature.
 func parse(text []byte) (s minisign.Signature, err error) {
 	if len(text) > MaxSize {
 		return s, fmt.Errorf("%w: more than %d bytes; sign with a shorter trusted comment", ErrText, MaxSize)
@@ -164,6 +166,7 @@ func verifier(wasm io.Reader, algorithm uint16) (func(minisign.PublicKey, []byte
 	return func(key minisign.PublicKey, text []byte) bool { return minisign.Verify(key, all, text) }, err
 }
 
+// unsigned returns the error for a module without a valid signature, and says what to do.
 func (k Keys) unsigned(why string) error {
 	return fmt.Errorf("%w: %s; accepted keys: %s; sign it with minisign -Sm MODULE.wasm, and upload it again together with MODULE.wasm%s", ErrUnsigned, why, k.Names(), Suffix)
 }

@@ -42,7 +42,7 @@ func (c *Catalog) pulled(ctx context.Context, f File) (string, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, pullTimeout)
 	defer cancel()
-	select {
+	select { // one of the slots for pulls
 	case c.pulling <- struct{}{}:
 		defer func() { <-c.pulling }()
 	case <-ctx.Done():
@@ -91,12 +91,13 @@ func (f File) manifest() string {
 	return digest
 }
 
-// again reports whether a file must be read, or an artifact pulled, again.
+// again reports whether a file must be read, or an artifact pulled, again. A file that
+// could not be read is not read again; an artifact is pulled again after pullAgain.
 func (r *read) again(f File) bool {
 	return !r.done || r.err != nil && f.Artifact != "" && time.Since(r.at) >= pullAgain
 }
 
-// ended records a result, unless the caller was cancelled.
+// ended records a result. If the caller was cancelled, the next one reads again.
 func (r *read) ended(ctx context.Context, digest string, err error) {
 	r.digest, r.err, r.at = digest, err, time.Now()
 	r.done = err == nil || !errors.Is(context.Cause(ctx), context.Canceled)

@@ -123,7 +123,8 @@ func (c *Catalog) Digest(ctx context.Context, name string) (string, error) {
 	return r.digest, r.err
 }
 
-// take stores the bytes of a module.
+// take reads the module from its file, or pulls its artifact, stores the bytes, and
+// returns their digest.
 func (c *Catalog) take(ctx context.Context, f File) (digest string, err error) {
 	if f.Artifact != "" {
 		return c.pulled(ctx, f)
@@ -150,7 +151,8 @@ func (c *Catalog) verify(name, digest string) error {
 	return c.disk.Verify(digest, bytes.NewReader(wasm), keys)
 }
 
-// signers returns the Keys of the job's modules, which restrict their signatures.
+// signers returns the Keys of the job's modules, which restrict their signatures, as one
+// list that is equal only if both are. Prepared code is used only while it stays the same.
 func (c *Catalog) signers(j *job.Config) []string {
 	if one := c.files[j.StrategyModule].Keys; len(one) > 0 {
 		return slices.Concat(c.files[j.Module].Keys, []string{""}, one)
@@ -179,6 +181,7 @@ func (c *Catalog) storeFrom(ctx context.Context, digest string) bool {
 		if held, err := c.Digest(ctx, name); f.Artifact != "" && (err != nil || held != digest) {
 			continue
 		}
+		// Digest may only remember what was stored once. take stores the bytes again.
 		if got, err := c.take(ctx, f); err == nil && got == digest {
 			return true
 		}

@@ -68,7 +68,7 @@ func (c *Code) Check(ctx context.Context, j job.Config) error {
 	}
 	defer p.end()
 	if g, ok := p.guests.(granted); ok {
-		if m, ok := g.guests.(moduleGuests); ok {
+		if m, ok := g.guests.(moduleGuests); ok { // a command or a Runner needs no directories
 			return m.engine.Opens(ctx, m.module, j)
 		}
 	}
@@ -117,7 +117,7 @@ func (c *Code) lease(ctx context.Context, j job.Config) (*prepared, error) {
 		return nil, err
 	}
 	started, completed := listens(p.guests)
-	replaced := p // once c is closed, p stays with the caller alone
+	replaced := p // if c is closed, its own lease of p ends at once, and the caller's is left
 	c.mu.Lock()
 	c.fault = ""
 	p.leases++
@@ -145,6 +145,7 @@ func (c *Code) leasePrepared(j job.Config) *prepared {
 	return c.now
 }
 
+// setFault records why the newest configuration cannot run here.
 func (c *Code) setFault(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -163,7 +164,8 @@ func (f *KeyFault) Error() string { return f.Err.Error() }
 // Unwrap returns the error without the key.
 func (f *KeyFault) Unwrap() error { return f.Err }
 
-// prepare returns new code with one lease.
+// prepare returns new code with one lease. After an error it has released what it leased
+// before.
 func (c *Code) prepare(ctx context.Context, j job.Config) (p *prepared, err error) {
 	if err := c.refuse(j); err != nil {
 		return nil, err
@@ -351,7 +353,7 @@ func (c *Code) Prepare(ctx context.Context, j job.Config) error {
 		p.end()
 		return err
 	}
-	replaced := p
+	replaced := p // released at once if c is closed
 	c.mu.Lock()
 	if !c.closed {
 		replaced, c.next = c.next, p

@@ -44,7 +44,7 @@ func (s *Store) lease(ctx context.Context, digest string, peers Peers) (*sandbox
 			s.modules[digest] = m
 		}
 		m.leases++
-		if peers != nil && m.module == nil {
+		if peers != nil && m.module == nil { // the loading caller may still ask them
 			m.sources = append(m.sources, peers)
 		}
 		s.mu.Unlock()
@@ -67,7 +67,8 @@ func (s *Store) lease(ctx context.Context, digest string, peers Peers) (*sandbox
 	}
 }
 
-// loadForAll loads a module for every caller that waits for it.
+// loadForAll loads a module for every caller that waits for it. If it fails because ctx of
+// this caller has ended, another caller tries again.
 func (s *Store) loadForAll(ctx context.Context, digest string, m *leased) (*sandbox.Module, error) {
 	loaded, err := s.load(ctx, digest, m)
 	s.mu.Lock()
@@ -97,6 +98,8 @@ func (s *Store) release(digest string) {
 	}
 }
 
+// releaseModule ends a lease of m. The last one closes the module. While m is being
+// loaded, or after that has failed, there is nothing to close.
 func (s *Store) releaseModule(digest string, m *leased) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -60,6 +60,7 @@ func (p *prepared) end() {
 	}
 }
 
+// releaseAll ends the leases that the code has itself.
 func (p *prepared) releaseAll() {
 	for _, release := range p.release {
 		release()
@@ -92,6 +93,8 @@ type granted struct {
 	http  job.HTTP
 }
 
+// Run implements guests. It adds what only the server knows, such as the values of granted
+// secrets.
 func (g granted) Run(ctx context.Context, c job.Call) job.Outcome {
 	c.Namespace, c.HTTP, c.Secrets = g.o.Namespace, g.http, map[string]string{}
 	for _, name := range g.allow.Secrets {
@@ -118,6 +121,7 @@ func (g moduleGuests) Listens() (started, completed bool) {
 	return started, completed
 }
 
+// Run implements guests.
 func (g moduleGuests) Run(ctx context.Context, c job.Call) job.Outcome {
 	return g.engine.Run(ctx, g.module, c)
 }

@@ -139,6 +139,8 @@ func (s *Store) SetCatalog(c *Catalog) {
 	s.catalog = c
 }
 
+// current returns the catalog that is in use. It is not changed, but may be replaced
+// later.
 func (s *Store) current() *Catalog {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -162,5 +164,5 @@ func (s *Store) Hold(ctx context.Context, digest string) (release func(), err er
 	if _, err := s.lease(ctx, digest, nil); err != nil {
 		return nil, err
 	}
-	return func() { s.release(digest) }, nil
+	return func() { s.release(digest) }, nil // the caller needs the lease, not the module
 }
