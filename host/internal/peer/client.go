@@ -78,7 +78,7 @@ func (c *Client) Fetch(ctx context.Context, digest string, addresses []string) e
 	slices.Sort(peers)
 	peers = slices.Compact(peers)
 	rand.Shuffle(len(peers), func(i, j int) { peers[i], peers[j] = peers[j], peers[i] })
-	peers = peers[:min(len(peers), maxPeers)]
+	peers = peers[:min(len(peers), maxPeers)] // any of them will do
 	if len(peers) == 0 {
 		return fmt.Errorf("module %s: %w", digest, ErrNoPeer)
 	}
@@ -128,6 +128,7 @@ func (c *Client) Upload(ctx context.Context, m Module, address string) error {
 	ctx, cancel := context.WithTimeout(ctx, transferTimeout)
 	defer cancel()
 	has, signed, err := c.authenticate(ctx, m.Digest, address)
+	// Without a signature to add, or with the same one, there is nothing to send.
 	if err != nil || has && (len(m.Signature) == 0 || signed == encodeSignature(m.Signature)) {
 		return err
 	}
@@ -151,8 +152,8 @@ func (c *Client) Upload(ctx context.Context, m Module, address string) error {
 	return nil
 }
 
-// authenticate requires the server at address to prove that it knows the token. It
-// reports whether the server has the module, and with which signature.
+// authenticate requires the server at address to prove that it knows the token. It reports
+// whether the server has the module, and with which signature, as encoded in a header.
 func (c *Client) authenticate(ctx context.Context, digest, address string) (has bool, signed string, err error) {
 	r, err := c.newRequest(ctx, http.MethodHead, address, digest, http.NoBody)
 	if err != nil {
@@ -163,6 +164,7 @@ func (c *Client) authenticate(ctx context.Context, digest, address string) (has 
 		return false, "", fmt.Errorf("request the module: %w", err)
 	}
 	defer func() { _ = resp.Body.Close() }()
+	// The proof is for the signature of this request, so that no server can send an old one.
 	proof := proofOf(c.o.Token, r.Header.Get("Authorization"))
 	if c.o.Token == "" || !hmac.Equal([]byte(resp.Header.Get(proofHeader)), []byte(proof)) {
 		return false, "", fmt.Errorf("it answered %d without proof of the token: check that both servers have the same token, and their clocks", resp.StatusCode)

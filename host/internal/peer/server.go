@@ -122,7 +122,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusForbidden, "the signature is not valid for "+s.o.Address+": check the token of both servers and their clocks")
 		return
 	}
-	if s.o.Token != "" {
+	if s.o.Token != "" { // the proof for authenticate
 		w.Header().Set(proofHeader, proofOf(s.o.Token, r.Header.Get("Authorization")))
 	}
 	select {

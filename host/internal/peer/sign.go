@@ -17,6 +17,7 @@ const (
 	schemeUpload = "wasmjobd-bring"
 )
 
+// schemeOf returns the scheme with which requests of a method are signed.
 func schemeOf(method string) string {
 	if method == http.MethodPut {
 		return schemeUpload
@@ -36,6 +37,7 @@ func sign(token, scheme, server, digest string, at time.Time) string {
 	return scheme + " " + when + " " + hex.EncodeToString(mac(token, scheme, server, digest, when))
 }
 
+// mac returns the MAC over the parts of a signature, with the token as the key.
 func mac(token, scheme, server, digest, when string) []byte {
 	h := hmac.New(sha256.New, []byte(token))
 	// None of the parts contains a line break.

@@ -13,8 +13,10 @@ import (
 // module.
 const signatureHeader = "Wasmjobd-Module-Signature"
 
+// encodeSignature encodes the text of a signature for a header.
 func encodeSignature(text []byte) string { return base64.StdEncoding.EncodeToString(text) }
 
+// setSignature sets the header with a module's signature, if it has one.
 func setSignature(h http.Header, text []byte) {
 	if len(text) > 0 {
 		h.Set(signatureHeader, encodeSignature(text))
