@@ -96,7 +96,7 @@ func (a *Adapter) Do(ctx context.Context, r conformance.Request) (conformance.An
 	a.engine.ResetLogLimits() // each request has its own limit
 	said := &lines{}
 	switch r.Kind {
-	case "":
+	case "": // the case only asks whether the module is refused
 		return conformance.Answer{}, nil
 	case "strategy":
 		owners, err := a.engine.Shard(ctx, m, shardCallOf(r, slog.New(said)))
@@ -122,6 +122,8 @@ func (a *Adapter) Do(ctx context.Context, r conformance.Request) (conformance.An
 	}, nil
 }
 
+// callOf converts a request of the conformance kit to a call of a job. The job grants what the
+// case has values or answers for.
 func callOf(r conformance.Request, log *slog.Logger) job.Call {
 	millis := func(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
 	c := job.Call{
@@ -157,6 +159,8 @@ func callOf(r conformance.Request, log *slog.Logger) job.Call {
 	return c
 }
 
+// shardCallOf converts a request of the conformance kit to a call of a strategy. Without
+// previous owners, no item has one (-1).
 func shardCallOf(r conformance.Request, log *slog.Logger) job.ShardCall {
 	c := job.ShardCall{
 		Config:    job.Config{Name: r.Job.Name, Param: r.Job.Param, Settings: r.Job.Config, Shards: r.Run.Total},
@@ -228,6 +232,7 @@ func (v *values) Save(_ context.Context, all map[string][]byte) error {
 	return nil
 }
 
+// texts returns the values as texts, after the run.
 func (v *values) texts() map[string]string {
 	all := map[string]string{}
 	for k, b := range v.now {
@@ -245,6 +250,7 @@ type lines struct {
 	all []conformance.Line
 }
 
+// kept returns the lines so far.
 func (l *lines) kept() []conformance.Line {
 	l.mu.Lock()
 	defer l.mu.Unlock()

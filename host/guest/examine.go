@@ -61,6 +61,7 @@ func Check(wasm []byte) (Checked, error) {
 	return checked(r, err)
 }
 
+// checked makes a refusal a part of the result. Any other error stays one.
 func checked(r Report, err error) (Checked, error) {
 	refusal, refused := errors.AsType[*Refusal](err)
 	if err != nil && !refused {
@@ -103,6 +104,7 @@ func try(ctx context.Context, e *sandbox.Engine, m *sandbox.Module, kinds []stri
 	}
 	const name = "trial"
 	log, t := &lines{most: trialLines}, &Trial{Kind: kinds[0], Verdict: job.OK, Log: []string{}}
+	// The guest of a job has a shorter limit of its own, that of a strategy a longer one.
 	limited, cancel := context.WithTimeout(ctx, trialTimeout+2*trialGrace)
 	defer cancel()
 	began := time.Now()

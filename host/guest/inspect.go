@@ -87,6 +87,7 @@ func (r Report) Listed() Report {
 	return r
 }
 
+// orEmpty returns an empty list in place of nil.
 func orEmpty[T any](all []T) []T {
 	if all == nil {
 		return []T{}

@@ -52,7 +52,7 @@ func (o Options) engine(wasm []byte) (e *sandbox.Engine, free func(), err error)
 			}
 			unlock()
 		}
-		if o.Note != nil && !errors.Is(err, lockfile.ErrTaken) {
+		if o.Note != nil && !errors.Is(err, lockfile.ErrTaken) { // another process may well use the same module
 			o.Note(fmt.Errorf("compiled code is not kept: %w", err))
 		}
 	}
@@ -118,6 +118,7 @@ func removeOldest(top string) error {
 		return cmp.Or(used[b.Name()].Compare(used[a.Name()]), cmp.Compare(a.Name(), b.Name()))
 	})
 	for _, e := range entries[maxCached:] {
+		// Only the process that has the lock may use the directory, or remove it.
 		lock, err := lockfile.Take(filepath.Join(top, e.Name(), "lock"))
 		if errors.Is(err, lockfile.ErrTaken) || errors.Is(err, fs.ErrNotExist) {
 			continue // in use, or already removed by another process
@@ -184,7 +185,7 @@ func stoppable(ctx context.Context, c *job.Call) (hard context.Context, done fun
 	})
 	return hard, func() {
 		end()
-		if !unwatch() {
+		if !unwatch() { // ctx has ended: wait for the function that watches the grace period
 			<-over
 		}
 	}
