@@ -28,7 +28,7 @@ const noLocal = -1
 // getBalance pushes the balance, from a local if there is one.
 func (c *asm) getBalance(m *module, local int) {
 	if local == noLocal {
-		c.emitIndex(0x23, m.Globals)
+		c.emitIndex(0x23, m.Globals) // global.get
 	} else {
 		c.getLocal(local)
 	}
@@ -47,9 +47,9 @@ func (c *asm) charge(m *module, local int, amount func(*asm)) {
 	amount(c)
 	c.emit(0x7d) // i64.sub
 	if local != noLocal {
-		c.emitIndex(0x22, local)
+		c.emitIndex(0x22, local) // local.tee
 	}
-	c.emitIndex(0x24, m.Globals)
+	c.emitIndex(0x24, m.Globals) // global.set
 }
 
 // pay subtracts a price from the balance.
@@ -63,8 +63,8 @@ func (c *asm) pay(m *module, local int, price int32) {
 func (c *asm) checkAtHead(m *module, local int) {
 	c.getBalance(m, local)
 	c.constI64(0)
-	c.emit(0x59, 0x04, 0x40, 0x05) // i64.ge_s if else
-	c.emitIndex(0x10, int(m.refill()))
+	c.emit(0x59, 0x04, 0x40, 0x05)     // i64.ge_s if else
+	c.emitIndex(0x10, int(m.refill())) // call
 	if local != noLocal {
 		c.loadBalance(m, local)
 	}
@@ -75,7 +75,7 @@ func (c *asm) checkAtHead(m *module, local int) {
 func (c *asm) checkBalance(m *module, local int) {
 	c.emit(0x03, 0x40) // loop
 	c.checkAtHead(m, local)
-	c.emit(0x0b)
+	c.emit(0x0b) // end
 }
 
 // refillBody returns the body of the function that requests the next balance from
@@ -85,6 +85,6 @@ func (m *module) refillBody() []byte {
 	c.emitIndex(0x23, m.Globals) // the index of the balance: it comes after the module's own globals
 	c.emitIndex(0x10, int(m.yield()))
 	c.emitIndex(0x24, m.Globals)
-	c.emit(0x0b)
+	c.emit(0x0b) // end
 	return c.b
 }

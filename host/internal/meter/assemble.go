@@ -13,7 +13,8 @@ func (m *module) assemble() []byte {
 	m.addAll()
 	lists := map[byte]entries{
 		wasm.SectionType: m.types, wasm.SectionImport: m.imports, wasm.SectionFunction: m.functions, wasm.SectionGlobal: m.globals,
-		wasm.SectionExport: m.exports, wasm.SectionElement: m.elements, wasm.SectionCode: m.code, wasm.SectionStart: {},
+		wasm.SectionExport: m.exports, wasm.SectionElement: m.elements, wasm.SectionCode: m.code,
+		wasm.SectionStart: {}, // the start function is exported instead
 	}
 	out := make([]byte, 0, m.Size+len(m.code.b))
 	out = append(out, "\x00asm\x01\x00\x00\x00"...)

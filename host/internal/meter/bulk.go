@@ -53,7 +53,7 @@ func (w *walk) replaceBulk() {
 	if short := w.Op == wasm.OpMemoryFill || w.Op == wasm.OpMemoryCopy; short && !w.dead {
 		w.inlineBulk(c, op, int(i))
 	} else {
-		c.emitIndex(0x10, int(i))
+		c.emitIndex(0x10, int(i)) // call
 	}
 	w.replaceInstruction(c.b...)
 }
@@ -78,8 +78,8 @@ func (w *walk) inlineBulk(c *asm, op bulkOp, helper int) {
 	c.constI32(maxShort)
 	c.emit(0x4b, 0x04) // i32.gt_u if
 	c.emit(w.m.bulkBlockType...)
-	c.emitIndex(0x10, helper)
-	c.emit(0x05) // else
+	c.emitIndex(0x10, helper) // call
+	c.emit(0x05)              // else
 	c.charge(w.m, noLocal, func(c *asm) {
 		c.getU64(w.Locals)
 		c.constI64(bytesShift)
@@ -95,9 +95,9 @@ func (w *walk) inlineBulk(c *asm, op bulkOp, helper int) {
 func (m *module) addedFunctions() []helper {
 	all := slices.Concat([]helper{{name: Reserved + ".refill", body: m.refillBody()}}, m.helpers, m.payWrappers)
 	if m.Start != nil {
-		c := &asm{b: []byte{0}}
-		c.emitIndex(0x10, int(m.shiftIndex(*m.Start)))
-		c.emit(0x0b) // end
+		c := &asm{b: []byte{0}}                        // no locals
+		c.emitIndex(0x10, int(m.shiftIndex(*m.Start))) // call
+		c.emit(0x0b)                                   // end
 		all = append(all, helper{name: ExportStart, body: c.b})
 	}
 	return all
@@ -128,7 +128,7 @@ func (m *module) newHelper(op bulkOp) helper {
 // growing cannot be undone, and pays before the guest can use the new pages.
 func (m *module) growMemory() []byte {
 	const pages, result = 0, 1
-	c := &asm{b: []byte{1, 1, wasm.I32}}
+	c := &asm{b: []byte{1, 1, wasm.I32}} // one group of one local, an i32
 	c.getLocal(pages)
 	c.emit(0x40, 0) // memory.grow
 	c.payForGrowth(m, result, func(c *asm) {
@@ -143,7 +143,7 @@ func (m *module) growMemory() []byte {
 // maxTable entries it returns -1 without growing.
 func (m *module) growTable(table uint32) []byte {
 	const entries, result = 1, 2
-	c := &asm{b: []byte{1, 1, wasm.I32}}
+	c := &asm{b: []byte{1, 1, wasm.I32}} // one group of one local, an i32
 	c.getU64(entries)
 	c.tableSize(table)
 	c.emit(0xad, 0x7c) // i64.extend_i32_u i64.add
@@ -324,16 +324,17 @@ func (c *asm) trapBeyond(op bulkOp, start int, size func()) {
 	c.emit(0x0b) // end
 }
 
-// trapBeyondSegment does the same for a segment of data or elements. No instruction
-// returns the size of a segment, which is zero after a drop. But an operation on an empty
-// range at the end traps if the end is out of bounds. The first check is for a sum of more
-// than 32 bits: no segment is as long as the largest number.
+// trapBeyondSegment traps if the range that begins at the local from ends beyond a segment
+// of data or elements. No instruction returns the size of a segment, which is zero after a
+// drop. But an operation on an empty range at the end traps if the end is out of bounds.
+// The first check is for a sum of more than 32 bits: no segment is as long as the largest
+// number.
 func (c *asm) trapBeyondSegment(op bulkOp) {
 	c.trapBeyond(op, from, func() { c.constI64(1<<32 - 1) })
 	c.constI32(0)
 	c.getLocal(from)
 	c.getLocal(length)
-	c.emit(0x6a)
+	c.emit(0x6a) // i32.add
 	c.constI32(0)
 	c.emitBulk(op)
 }

@@ -57,8 +57,8 @@ func (g *graph) placeChecks(f int) {
 	}
 }
 
-// alwaysReachesLoop reports whether each call of a function reaches the head of a
-// loop with a check.
+// alwaysReachesLoop reports whether each call of a function reaches the head of a loop
+// with a check, because the loop begins in the first segment.
 func (g *graph) alwaysReachesLoop(f int) bool {
 	first := g.m.funcInfos[f].segments
 	return slices.ContainsFunc(g.m.loopsOf(f), func(l loop) bool {

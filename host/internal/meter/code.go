@@ -209,7 +209,8 @@ func (w *walk) instruction() {
 	}
 }
 
-// enterBlock handles block, loop and if.
+// enterBlock begins a block, loop or if. The code of a plain block belongs to the segment
+// before it.
 func (w *walk) enterBlock() {
 	if w.Op != wasm.OpIf && w.current == noSegment && !w.dead {
 		w.beginSegment(0) // code after its end may belong to it
@@ -219,7 +220,7 @@ func (w *walk) enterBlock() {
 		w.endSegment(w.current)
 	}
 	if w.Op == wasm.OpLoop {
-		w.endSegment(noSegment)
+		w.endSegment(noSegment) // the head of a loop may run more often than any segment before
 		if !w.dead {
 			w.complexOps++
 			w.beginLoop()

@@ -36,7 +36,8 @@ func (m *module) rewriteCode() error {
 	return nil
 }
 
-// emit writes a function.
+// emit writes function i: its code with the payments and checks of its segments, and the
+// checks after its calls.
 func (m *module) emit(c *asm, i int) {
 	f := &m.funcInfos[i]
 	balance := m.emitLocals(c, f)
@@ -88,7 +89,7 @@ func (m *module) emit(c *asm, i int) {
 // emitLocals writes the declarations of the locals, with those that metering adds. It
 // returns the local for the balance.
 func (m *module) emitLocals(c *asm, f *function) (balance int) {
-	var more []byte
+	var more []byte // groups of locals, each a number and a type
 	balance = f.locals
 	if f.needsLength {
 		more = append(more, 1, wasm.I32)
@@ -119,11 +120,11 @@ func (m *module) entryPrice(f int) int32 {
 	return 0
 }
 
-// payEntries adds the entry price of each prepaid function to the segments that call
-// it. The host does not pay when it calls an export, so an export of a prepaid function
-// becomes a wrapper that pays and then calls the function. A function that nothing in
-// the module calls directly pays for itself: addressTaken, which the call graph has
-// read already, makes prepaid false for it.
+// payEntries adds the entry price of each prepaid function to the segments that call it.
+// The host does not pay when it calls an export, so an export of a prepaid function
+// becomes a wrapper that pays and then calls the function. A function that nothing in the
+// module calls directly pays for itself: with addressTaken set, it is no longer prepaid.
+// The call graph has read addressTaken before, so its checks do not change.
 func (m *module) payEntries() {
 	called := make([]bool, len(m.funcInfos))
 	for _, c := range m.calls {

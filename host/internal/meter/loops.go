@@ -42,7 +42,7 @@ func (w *walk) keepBalanceInLocal(c loopState) {
 	if w.complexOps != c.complexOps || len(c.backJumps) == 0 { // it has calls or other loops, or does not repeat
 		return
 	}
-	sum, inside := int32(0), w.m.segments[c.loadSegment+1:]
+	sum, inside := int32(0), w.m.segments[c.loadSegment+1:] // all segments since then are in the loop
 	for i := range inside {
 		sum += inside[i].price
 	}
@@ -95,6 +95,7 @@ func (w *walk) prepayHeads() {
 		if c.conditional || c.before == noSegment || c.afterCall && head.price > maxReturned || w.m.mode == perInstruction {
 			continue
 		}
+		// No payer may be the head itself, have its own payment elsewhere, or become too large.
 		payers := append(slices.Clip(c.backJumps), c.before)
 		if slices.ContainsFunc(payers, func(i int) bool {
 			return i == c.head || w.m.segments[i].paidElsewhere || w.m.segments[i].price+head.price > maxSegment

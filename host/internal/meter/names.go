@@ -76,8 +76,8 @@ func (m *module) renamed(body []byte) ([]byte, bool) {
 // the new one.
 func (m *module) functionNames(r *wasm.Reader) []byte {
 	var list entries
-	next := uint32(m.Imported)
-	fill := func(to uint32) { // names the functions from next to to
+	next := uint32(m.Imported) // the first function without a name so far
+	fill := func(to uint32) {  // names the functions from next to to
 		for ; next < to; next++ {
 			list.add(binary.AppendUvarint(nil, uint64(m.shiftIndex(next)))...)
 			list.b = append(list.b, text("$"+strconv.Itoa(int(next)))...)

@@ -51,12 +51,14 @@ type module struct {
 	globalOf        map[uint32]int // index in referenced
 }
 
-// rewrite rewrites all parts but adds nothing.
+// rewrite rewrites all parts, in the order in which they depend on each other, but adds
+// nothing.
 func (m *module) rewrite() error {
 	for _, im := range m.Imports {
 		if strings.HasPrefix(im.Module, Reserved) {
 			return fmt.Errorf("%w: import %.64q.%.64q", ErrReserved, im.Module, im.Name)
 		}
+		// The module that exports a table or a global decides what is in it.
 		m.hostFuncInTable = m.hostFuncInTable || im.Kind == wasm.KindTable || im.Kind == wasm.KindGlobal
 	}
 	for _, e := range m.Exports {

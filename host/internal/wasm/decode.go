@@ -84,7 +84,8 @@ func (d *decoder) openSection(id byte, body []byte) {
 	}
 }
 
-// readSection reads the whole section, except a custom one.
+// readSection reads the whole section, except a custom one. The number after a name is how
+// many bytes an entry takes at least.
 func (d *decoder) readSection(id byte) {
 	switch id {
 	case SectionType:
@@ -268,7 +269,7 @@ func (d *decoder) global() {
 	}
 }
 
-// export reads an export.
+// export reads an export, whose name must be unique.
 func (d *decoder) export() {
 	e := Export{Name: d.Name(), Kind: d.Byte()}
 	switch e.Kind {
