@@ -35,7 +35,7 @@ func (d *assignment) missing() []int {
 	return items
 }
 
-// instance returns an instance that may get items.
+// instance returns the instance that the guest names by its index v, if there is one.
 func (d *assignment) instance(v uint64) (*job.ShardInstance, bool) {
 	if i := u32(v); uint64(i) < uint64(len(d.call.Instances)) {
 		return &d.call.Instances[i], true

@@ -106,7 +106,7 @@ type subset struct {
 	marks   []int8
 }
 
-// subset returns the elements from position from to position to.
+// subset returns the elements from position from up to, but without, position to.
 func (b *batch) subset(from, to int) *subset {
 	s := &subset{batch: b}
 	for i := from; i < to; i++ {

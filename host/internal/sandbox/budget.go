@@ -113,7 +113,9 @@ func (b *budget) endWait(r *run, err error) error {
 	return err
 }
 
-// tryTakeMemory takes memory if there is enough and none is reserved.
+// tryTakeMemory takes memory if there is enough and none is reserved. A run that holds
+// memory already competes with growing claims only, another one with starting claims as
+// well.
 func (b *budget) tryTakeMemory(r *run, need uint64) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -130,8 +132,8 @@ func (b *budget) tryTakeMemory(r *run, need uint64) bool {
 	return true
 }
 
-// isOnlyGuest reports whether a claiming run is the only guest of its job. The
-// caller holds b.mu.
+// isOnlyGuest reports whether a claiming run is the only guest of its job. With hasMemory,
+// the run itself is counted among the guests. The caller holds b.mu.
 func (b *budget) isOnlyGuest(job string, hasMemory bool) bool {
 	others := b.guests[job]
 	if hasMemory {
@@ -322,7 +324,8 @@ func (b *budget) endSubtask(c *subtasks) {
 	b.serveClaims()
 }
 
-// awaitSubtasks records that a run only waits for its subtasks.
+// awaitSubtasks records that a run only waits for its subtasks. It is not active until the
+// last of them has ended.
 func (b *budget) awaitSubtasks(c *subtasks) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -150,7 +150,7 @@ func (r *run) mergeSubtasks(parts []*subtask) callResult {
 	well := res.err == nil && res.code == abi.ResultOK
 	var peak uint64
 	for _, p := range parts {
-		r.hostState.join(p.r.hostState, well)
+		r.hostState.join(p.r.hostState, well) // if one subtask fails, the state of all is dropped
 		r.calls += p.r.calls
 		r.addFuel(p.r.fuel)
 		peak += p.r.peak

@@ -273,7 +273,7 @@ func (w *costWalk) enterElse() {
 	b := &w.blocks[len(w.blocks)-1]
 	w.recordJump(0)
 	b.undecided = false
-	b.id = w.newBlockID()
+	b.id = w.newBlockID() // what the then-branch has set is not definite here
 	w.dead, w.height, w.pathLength, w.knownAddresses, w.heldValues = b.dead, b.base+b.params, b.pathLength, b.knownAtBegin, b.heldAtBegin+b.held
 	w.floor = min(w.floor, b.floor, b.base)
 	w.newPart()
@@ -339,7 +339,7 @@ func (w *costWalk) closeLoop(b *block) {
 		w.emit(loopPassBytes(w.Kinds[e.local]) * (2 + b.backJumps))
 		w.holdVariable(&w.vars[e.local])
 		w.keepLive(&w.vars[e.local])
-		if e.since < around {
+		if e.since < around { // it is an input of the loop around this one, too
 			kept = append(kept, e)
 		}
 	}

@@ -114,8 +114,8 @@ func (h *hostState) addMetric(name string, v float64) int32 {
 	return 0
 }
 
-// countMetrics counts the names of metrics, including those of parent states, except
-// one name.
+// countMetrics counts the names of metrics, including those of parent states, except the
+// one that is about to be added.
 func (h *hostState) countMetrics(without string) int {
 	seen := map[string]bool{without: true}
 	for layer := h; layer != nil; layer = layer.parent {

@@ -136,6 +136,7 @@ func httpHeader(_ context.Context, r *run, mem api.Memory, s []uint64) int32 {
 	}
 	var values []string
 	for _, f := range e.head.Header {
+		// The lengths first: the name may be as long as the guest's memory, and EqualFold needs a copy.
 		if len(name) == len(f.Name) && strings.EqualFold(string(name), f.Name) {
 			values = append(values, f.Value)
 		}

@@ -175,7 +175,7 @@ func (in *instance) config(dirs wazero.FSConfig) wazero.ModuleConfig {
 	return config.WithStdout(&in.stdout)
 }
 
-// beginRun prepares the instance for a run.
+// beginRun prepares the instance, which is new or was idle, for a run.
 func (in *instance) beginRun(r *run) (err error) {
 	in.uses++
 	in.reusable = true
@@ -283,7 +283,7 @@ func (r *run) detach() {
 	}
 	r.collectUsage()
 	r.in = nil
-	in.reusable = in.reusable && !r.overdue() && r.ctx.Err() == nil
+	in.reusable = in.reusable && !r.overdue() && r.ctx.Err() == nil // else its guest may have been ended anywhere
 	in.run = nil
 	in.returnStack()
 	if !in.compiled.keepIdle(r, in) {

@@ -84,6 +84,7 @@ func (r *run) callEntry(name string, phase abi.Phase) callResult {
 // result of the listener changes nothing, except that its trap destroys the instance. A
 // reason that it sets is logged and does not replace that of the run.
 func (r *run) callAfterListener(res callResult) {
+	// After a trap the state of the guest is undefined, so it is not called again.
 	if res.err != nil || !r.compiled.exports(abi.ExportAfter) || r.in == nil || !r.in.reusable {
 		return
 	}

@@ -100,7 +100,7 @@ type exportedFunc struct {
 func exportedFuncOf(f api.Function) *exportedFunc {
 	engine := reflect.Indirect(reflect.ValueOf(f))
 	context := engine.FieldByName("execCtx")
-	if !context.IsValid() {
+	if !context.IsValid() { // the interpreter has no such fields
 		return &exportedFunc{Function: f}
 	}
 	return &exportedFunc{

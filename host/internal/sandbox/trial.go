@@ -219,7 +219,7 @@ func (e *Engine) compileTracked(ctx context.Context, digest string, binary, mete
 		switch err := e.compileInSubprocess(ctx, binary); {
 		case errors.As(err, &died):
 			current = trial{Stage: trialRefused, Why: "compiling the module ended the server, and then " + died.Error()}
-			if before.Stage == trialNone {
+			if before.Stage == trialNone { // the server did not try, because of the estimate
 				current.Why = e.queue.tooBigRefusal(cost).Problem + ", and " + died.Error()
 			}
 			if err := e.trials.writeTrial(digest, current); err != nil {
@@ -273,7 +273,7 @@ func RefusedModules(cacheDir string) (map[string]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		t.setup.Memory = record.Setup.Memory // known to that server only
+		t.setup.Memory = record.Setup.Memory // known to that server only, so any value counts
 		if record.Stage == trialRefused && record.Setup == t.setup {
 			refused[digest] = record.refusal().Error()
 		}

@@ -30,7 +30,8 @@ type wasiBound struct {
 	errno uint64 // the result above the limit; 0: the parameter is reduced to the limit
 }
 
-// wasiBounds returns the limits of each function.
+// wasiBounds returns the limits of each function. The numbers are positions of parameters.
+// For a path that is the position of its length.
 func wasiBounds() map[string][]wasiBound {
 	pieces := []wasiBound{{2, maxBuffers, 0}}
 	paths := func(params ...int) (all []wasiBound) {
