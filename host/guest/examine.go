@@ -108,7 +108,7 @@ func try(ctx context.Context, e *sandbox.Engine, m *sandbox.Module, kinds []stri
 	limited, cancel := context.WithTimeout(ctx, trialTimeout+2*trialGrace)
 	defer cancel()
 	began := time.Now()
-	if t.Kind == "strategy" {
+	if t.Kind == "strategy" { // seven items, which had no owner, on three instances
 		c := job.ShardCall{Config: job.Config{Name: name, Shards: 7}, Total: 7, Previous: slices.Repeat([]int{-1}, 7), Log: slog.New(log)}
 		for _, id := range []job.InstanceID{"10.0.0.3@-@1", "10.0.0.2@-@1", "10.0.0.1@-@1"} {
 			c.Instances = append(c.Instances, job.ShardInstance{ID: id, Labels: map[string]string{}})

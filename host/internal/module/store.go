@@ -124,7 +124,7 @@ func (s *Store) create() (*os.File, error) {
 	return f, nil
 }
 
-// keep renames a file, durably.
+// keep gives a file from create its name, durably: the bytes reach the disk first.
 func (s *Store) keep(f *os.File, path string) error {
 	err := f.Sync()
 	if err == nil {
@@ -188,7 +188,8 @@ func (s *Store) syncDir() error {
 }
 
 // Get returns the bytes of a module after verifying its digest and signature. It returns
-// ErrDamaged if they do not match; Put repairs the module.
+// ErrDamaged if the bytes do not have the digest; Put repairs the module. In a store with
+// keys it returns signature.ErrUnsigned for a module that none of them has signed.
 func (s *Store) Get(digest string) ([]byte, error) {
 	if err := CheckDigest(digest); err != nil {
 		return nil, err

@@ -84,6 +84,7 @@ func look(pid int) (process, bool) {
 	}
 	// The name in parentheses may have anything in it.
 	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
+	// Positions after the name; see proc_pid_stat(5).
 	const state, parent, group, flags, start, codeEnd, envStart, envEnd = 0, 1, 2, 6, 19, 24, 47, 48
 	if len(fields) <= envEnd || fields[state] == "Z" || fields[state] == "X" {
 		return process{}, false

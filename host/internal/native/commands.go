@@ -246,7 +246,7 @@ func (s *supervised) wait(ctx context.Context) (ending, error) {
 	if lost {
 		_, fault := endMarked(ctx, s.mark)
 		left = errors.Join(left, fault)
-	} else if len(how.Left) > 0 && (s.group == "" || left != nil) {
+	} else if len(how.Left) > 0 && (s.group == "" || left != nil) { // otherwise the group has ended them
 		left = fmt.Errorf("%w: %v", errOtherUser, how.Left)
 	}
 	if left != nil {

@@ -24,7 +24,7 @@ const (
 )
 
 // endMarked ends all processes whose environment names a run that begins with mark. It
-// returns when they are gone, and whether there were any.
+// returns when they are gone, and reports whether there were any.
 func endMarked(ctx context.Context, mark string) (there bool, err error) {
 	began := time.Now()
 	s := search{mark: mark, ours: map[int]owned{}}

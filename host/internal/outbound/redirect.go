@@ -47,8 +47,9 @@ func followUp(req *http.Request, resp *http.Response, r job.HTTPRequest) (*http.
 	return next, nil
 }
 
-// stripHeaders removes fields that describe a body which is no longer sent and, for
-// another origin, all fields that could be credentials.
+// stripHeaders removes fields that describe a body which is no longer sent and, unless the
+// origin is the same, all fields that could be credentials. private lists those in which a
+// secret was inserted.
 func stripHeaders(h http.Header, same, keepBody bool, private []string) {
 	harmless := []string{"Accept", "Accept-Encoding", "Accept-Language", "Cache-Control", "User-Agent"}
 	for name := range h {

@@ -204,7 +204,7 @@ func (c *Code) refuse(j job.Config) error {
 	return c.store.o.Refuse(j, file)
 }
 
-// guestsFor returns the guests that run the job's code.
+// guestsFor returns the guests that run the job's code. p gets the lease of their module.
 func (c *Code) guestsFor(ctx context.Context, j job.Config, p *prepared) (guests, error) {
 	switch {
 	case c.store.o.Runner != nil:
@@ -226,7 +226,7 @@ func (c *Code) guestsFor(ctx context.Context, j job.Config, p *prepared) (guests
 	return moduleGuests{c.store.engine, m}, nil
 }
 
-// prepareStrategy prepares the job's strategy if it is a module.
+// prepareStrategy prepares the job's strategy if it is a module. p gets its lease.
 func (c *Code) prepareStrategy(ctx context.Context, j job.Config, p *prepared) error {
 	if j.StrategyModule == "" || c.store.o.Runner != nil {
 		return nil
