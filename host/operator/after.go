@@ -13,7 +13,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// predecessors reads the jobs after which a job runs, and returns what is wrong with them.
+// predecessors reads the jobs after which the reported job runs. It returns their views, in the order of
+// Config.After, and why they keep the job from running.
 func (o *Operator) predecessors(ctx context.Context, r *JobReport) (views []*protocol.View, wrong []reason.Reason, err error) {
 	if r.Config == nil {
 		return nil, nil, nil
@@ -41,7 +42,8 @@ const maxCircle = 1000
 // circle is why a job that runs after these jobs would run after itself, by their definitions
 // in the registry; none if it would not.
 func (o *Operator) circle(ctx context.Context, name string, after []string) (reason.Reason, error) {
-	next := map[string]string{} // by job: one that runs after it
+	next := map[string]string{} // by job: one that runs after it, on the way back from name
+	// reach notes that job runs after these jobs, and returns those that were not known.
 	reach := func(job string, after []string) (found []string) {
 		for _, before := range after {
 			if _, known := next[before]; !known {
@@ -93,18 +95,19 @@ func way(next map[string]string, name string) string {
 	return fmt.Sprintf("%.512s", strings.Join(all, " after "))
 }
 
-// planAfter adds the instants of the job's predecessors to an explanation.
+// planAfter adds the instants of a job that runs after others to an explanation. The views are those of
+// predecessors. If they have not all ended well at e.At, f.awaits gets the first reason.
 func (f *facts) planAfter(e *Explanation, views []*protocol.View) {
-	newest := int64(0)
+	newest := int64(0) // instant of which a run has ended
 	for _, v := range views {
 		for _, end := range v.Endings() {
 			newest = max(newest, end.Instant)
 		}
 	}
-	if e.At.IsZero() {
+	if e.At.IsZero() { // the question names no instant
 		e.At = moment(newest)
 	}
-	for _, t := range protocol.GoodIn(views) {
+	for _, t := range protocol.GoodIn(views) { // ascending
 		switch at := moment(t); {
 		case at.Equal(e.At):
 			e.Due = true
@@ -125,14 +128,14 @@ func (f *facts) planAfter(e *Explanation, views []*protocol.View) {
 	}
 }
 
-// awaited is why a predecessor has not ended well at an instant; none if it has.
+// awaited is why the predecessor with a name has not ended well at an instant; none if it has.
 func awaited(name string, v *protocol.View, at time.Time) reason.Reason {
 	for _, end := range v.Endings() {
 		switch {
 		case end.Instant != at.UnixMilli():
 		case end.Good():
 			return reason.Reason{}
-		case !end.Open:
+		case !end.Open: // no item can end well any more
 			return protocol.NotWell(name, end)
 		}
 	}

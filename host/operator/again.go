@@ -77,6 +77,7 @@ func (o *Operator) TriggerItems(ctx context.Context, name string, want ItemsWant
 	var id [8]byte
 	_, _ = rand.Read(id[:]) // it never fails
 	if use != nil {
+		// The same key with other items or another parameter is another request.
 		use.key = keyOf(verbTriggerItems, want.Key+"\x00"+itemsText(items)+"\x00"+param)
 	}
 	runs := make([]protocol.Entry, len(items))
@@ -93,8 +94,9 @@ func (o *Operator) TriggerItems(ctx context.Context, name string, want ItemsWant
 // runText is the id of a run that an operator requests.
 func runText(id []byte) string { return "t-" + hex.EncodeToString(id) }
 
-// run is the id of the run that the first request with the key has requested. The key expires
-// after a day, and then stands for another run.
+// run is the id of the run that the first request with the key has requested. It is made from that
+// request, so each repeated one gets the same. It depends on the time of the first request, since the key
+// expires after a day and then stands for another run.
 func (u *once) run() string {
 	id := sha256.Sum256(fmt.Appendf(nil, "%v %q %d %v", u.first.Key, u.first.Job, u.first.At, u.first.By))
 	return runText(id[:8])
@@ -126,7 +128,7 @@ func (o *Operator) Retry(ctx context.Context, name, run string, items []int) (As
 		default:
 			a.Items = append(a.Items, row.Item)
 			e := protocol.Entry{Item: row.Item, Trigger: run, Cause: protocol.Cause(trace.Retry), Attempt: row.Attempt + 1, Param: row.Param}
-			if _, scheduled := e.RunsFor(); !scheduled {
+			if _, scheduled := e.RunsFor(); !scheduled { // its id does not say which instant its guest has seen
 				e.First = row.Instant
 			}
 			runs = append(runs, e)
@@ -160,19 +162,21 @@ func unanswered(unread []string) string {
 	return "; without an answer: " + strings.Join(unread, ", ")
 }
 
-// lastAttempts returns the newest row of each item of a run, by item.
+// lastAttempts returns the newest row of each item of a run, sorted by item, and the id of the run. run is its
+// id, the time of its instant, or empty for the run that ended badly last.
 func (o *Operator) lastAttempts(ctx context.Context, name, run string) (last []trace.Row, id string, unread []string, err error) {
 	rows, unread, err := o.attempts(ctx, name, runID(run))
 	if err != nil {
 		return nil, "", nil, err
 	}
 	for _, r := range rows {
-		if at := strconv.FormatInt(r.Instant, 10); run != r.Run && runID(run) == at {
-			if r.Run == at {
+		if at := strconv.FormatInt(r.Instant, 10); run != r.Run && runID(run) == at { // run is the time of r's instant
+			if r.Run == at { // a scheduled run, whose id is its instant
 				run = at
 				break
 			}
-			return o.lastAttempts(ctx, name, r.Run) // later attempts have later instants, which were not read
+			// An operator requested the run. Other rows of it may have later instants, which were not read: read again by its id.
+			return o.lastAttempts(ctx, name, r.Run)
 		}
 	}
 	if run == "" {
@@ -203,8 +207,8 @@ func (o *Operator) lastAttempts(ctx context.Context, name, run string) (last []t
 	return last, run, unread, nil
 }
 
-// attempts returns the rows of a job's runs from the registry and the history. If run is an
-// instant, the history is read up to it.
+// attempts returns the rows of a job's runs from the registry and the history. If run is an instant, the
+// history is read up to it, since all attempts of a scheduled run have that instant.
 func (o *Operator) attempts(ctx context.Context, name, run string) (rows []trace.Row, unread []string, err error) {
 	v, l, _, err := o.presentView(ctx, verbRetry.words, name, o.wholly)
 	if err != nil {
@@ -227,7 +231,8 @@ func (o *Operator) attempts(ctx context.Context, name, run string) (rows []trace
 	return slices.DeleteFunc(rows, func(r trace.Row) bool { return r.Attempt == 0 }), unread, nil // gaps are no runs
 }
 
-// enqueue makes runs pending for the owners of their items; with use, only if its key is new.
+// enqueue makes runs pending for the owners of their items. If use is not nil, it does so only if the key
+// is new, and the runs get the id that belongs to the key.
 func (o *Operator) enqueue(ctx context.Context, what verb, name string, runs []protocol.Entry, use *once) error {
 	if len(runs) > maxAsked {
 		return failf(host.Invalid, nil, "%s job %s: %d items are more than the %d of one request", what.words, name, len(runs), maxAsked)
@@ -248,7 +253,7 @@ func (o *Operator) enqueue(ctx context.Context, what verb, name string, runs []p
 			if use != nil {
 				e.Trigger = use.run()
 			}
-			runs[k].Trigger = e.Trigger
+			runs[k].Trigger = e.Trigger // for the audit
 			e.Instant = now.UnixMilli() // later instants overtake the run
 			pending[k] = protocol.Pending{Item: e.Item, Entry: e, After: e.Instant}
 		}
@@ -309,7 +314,7 @@ func whyNotEnqueued(v *protocol.View, runs []protocol.Entry, now int64) string {
 	return ""
 }
 
-// whyNothingByItem is why an operator cannot request runs of single items of a job; empty: one
+// whyNothingByItem is why an operator cannot request runs of any single items of a job; empty: one
 // can.
 func whyNothingByItem(v *protocol.View) string {
 	switch {
@@ -370,7 +375,7 @@ func checkParam(name string, param *string) error {
 	return nil
 }
 
-// itemsText lists items for people.
+// itemsText lists items, as in 0,3,4.
 func itemsText(items []int) string {
 	all := make([]string, len(items))
 	for k, i := range items {

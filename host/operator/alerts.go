@@ -110,6 +110,7 @@ func (o *Operator) Unsilence(ctx context.Context, job string) error {
 			return failf(host.NotFound, nil, "job %s is not silenced", job)
 		}
 		sent = true // a try without an answer may have ended it
+		// A silence that is over already replaces it.
 		all.Silence(clustertree.Silence{Job: job}, now.UnixMilli())
 		return nil
 	})
@@ -125,7 +126,8 @@ func silenceOf(all *clustertree.Alerts, job string, now time.Time) string {
 	return ""
 }
 
-// changeSilences changes the node of alerts.
+// changeSilences changes the node of alerts, which also has the silences. Errors begin with what and the job
+// of d.
 func (o *Operator) changeSilences(ctx context.Context, what string, d *deed, change func(*clustertree.Alerts, time.Time) error) error {
 	what += " job " + d.job
 	return o.changeState(ctx, what, d, func(now time.Time) ([]registry.Op, error) {

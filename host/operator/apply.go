@@ -26,7 +26,7 @@ func (o *Operator) ApplyJob(ctx context.Context, text JobText, read func(JobText
 	}
 	p := Planned{Job: c.Name, Action: PlanNew, Keys: []PlannedKey{}, Overwrite: c.Overwrite}
 	created := c
-	c.ModuleDigest = "" // keep the registry's
+	c.ModuleDigest = "" // keep the registry's; only a new job gets the module of the text
 	err = o.askBy(ctx, request{verb: verbApply, job: c.Name, wish: func(v *protocol.View) (protocol.Ask, deed, error) {
 		l := layout.New(c.Layout, o.namespace, c.Name)
 		merged := p.merge(l, v, l.Define(c))
@@ -46,7 +46,7 @@ func (o *Operator) ApplyJob(ctx context.Context, text JobText, read func(JobText
 		}
 		return ask, p.deed(), nil
 	}})
-	if e, ok := errors.AsType[*host.Error](err); ok && e.Code == host.NotFound && o.onlyIf == nil {
+	if e, ok := errors.AsType[*host.Error](err); ok && e.Code == host.NotFound && o.onlyIf == nil { // OnlyIf needs a job
 		p.Action, p.Keys = PlanNew, []PlannedKey{}
 		if err = o.create(ctx, created, text.Name); err == nil {
 			p.Warning = o.warn(ctx, created, nil)
@@ -55,7 +55,7 @@ func (o *Operator) ApplyJob(ctx context.Context, text JobText, read func(JobText
 	return p, err
 }
 
-// deed lists the settings that the file changes, for the audit.
+// deed lists the settings that the file changes, for the audit: each with its former value and its new one.
 func (p *Planned) deed() deed {
 	var d deed
 	for _, k := range p.Keys {

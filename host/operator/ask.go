@@ -34,7 +34,7 @@ type request struct {
 	single bool // a repeat may take effect twice, so a try with an unknown outcome is not repeated
 }
 
-// ask writes a request.
+// ask writes a request that does not depend on the view of the job.
 func (o *Operator) ask(ctx context.Context, what verb, name string, a protocol.Ask) error {
 	return o.askBy(ctx, request{verb: what, job: name, about: a, wish: func(*protocol.View) (protocol.Ask, deed, error) { return a, deedOf(a), nil }})
 }
@@ -81,7 +81,7 @@ func (o *Operator) askBy(ctx context.Context, r request) error {
 	sent := false // a transaction that may have been applied
 	for try := 1; ; try++ {
 		v, l, f, err := o.editableView(ctx, what, name, o.decidedBy(r.about))
-		if e, ok := errors.AsType[*host.Error](err); ok && sent && e.Code == host.Unavailable {
+		if e, ok := errors.AsType[*host.Error](err); ok && sent && e.Code == host.Unavailable { // an earlier try may have succeeded
 			return failf(host.Unknown, e.Err, "%s", e.Msg)
 		}
 		if err != nil {
@@ -111,13 +111,14 @@ func (o *Operator) askBy(ctx context.Context, r request) error {
 	}
 }
 
-// opsOf is the transaction that fulfils a request on a view; empty if there is nothing to do.
+// opsOf is the transaction that fulfils a request on a view, and its audit row. It is empty if there is
+// nothing to do. sent says that an earlier try may have been applied.
 func (o *Operator) opsOf(ctx context.Context, r request, v *protocol.View, l layout.Layout, sent bool) ([]registry.Op, deed, error) {
 	what, name := r.verb.words, r.job
 	var ops []registry.Op
 	if r.once != nil {
 		var err error
-		if ops, err = r.once.ops(ctx, o, name); err != nil || r.once.again {
+		if ops, err = r.once.ops(ctx, o, name); err != nil || r.once.again { // again: an earlier request has done it
 			return nil, deed{}, err
 		}
 	}
@@ -154,7 +155,8 @@ func (o *Operator) opsOf(ctx context.Context, r request, v *protocol.View, l lay
 	return append(does, ops...), d, nil
 }
 
-// oursAlone names what foreign members do not support of a mutation; "": they support it.
+// oursAlone names what foreign members do not support of a mutation; "": they support it. Such a change
+// must not be written while no server of ours would act on it.
 func oursAlone(m protocol.Mutation, v *protocol.View) string {
 	if _, pause := m.(protocol.SetPaused); pause {
 		return "pauses"

@@ -46,10 +46,11 @@ type deed struct {
 	unaudited bool
 }
 
-// commit applies a transaction and its audit row atomically. A dry run only notes the deed.
+// commit applies a transaction and its audit row atomically. A dry run only notes the deed. Without ops it
+// only writes the row.
 func (o *Operator) commit(ctx context.Context, d deed, ops ...registry.Op) error {
 	if o.dry {
-		o.onlyIf = nil
+		o.onlyIf = nil // as after a write
 		o.deeds = append(o.deeds, Deed{Verb: d.verb, Job: d.job, Detail: d.detail, Before: d.before, After: d.after})
 		return nil
 	}
@@ -72,6 +73,7 @@ func (o *Operator) commit(ctx context.Context, d deed, ops ...registry.Op) error
 		return err
 	}
 	o.onlyIf = nil // this write has changed the job
+	// The last operation has created the row, which the registry has numbered.
 	o.trimAudit(ctx, path.Base(receipt.Results[len(ops)].Path))
 	return nil
 }
@@ -116,8 +118,8 @@ func (o *Operator) deniedTree(ctx context.Context, err error) error {
 // trimEvery is the number of added rows between two trims of the audit.
 const trimEvery = 50
 
-// trimAudit deletes the oldest rows beyond the limit whenever trimEvery rows were added. It
-// ignores errors: the write itself is done, and the next trim tries again.
+// trimAudit deletes the oldest rows beyond the limit if the number of the added row is a multiple of
+// trimEvery. It ignores errors: the write itself is done, and the next trim tries again.
 func (o *Operator) trimAudit(ctx context.Context, added string) {
 	n, ok := clustertree.RowNumber(added)
 	if !ok || n%trimEvery != 0 {

@@ -71,7 +71,7 @@ func (o *Operator) Backfill(ctx context.Context, name string, r BackfillRange) (
 	if err == nil && len(r.Items) > 0 {
 		r.Items, err = askedItems(verbBackfill, name, r.Items)
 	}
-	var planned int32
+	var planned int32 // version of the assignment for which the plan holds
 	if err == nil {
 		planned, err = o.planBackfill(ctx, name, r, &b)
 	}
@@ -81,7 +81,7 @@ func (o *Operator) Backfill(ctx context.Context, name string, r BackfillRange) (
 	err = o.askBy(ctx, request{verb: verbBackfill, job: name, single: true, once: use, wish: func(v *protocol.View) (protocol.Ask, deed, error) {
 		queues, runs := o.queues(b.Items)
 		items := r.Items
-		if len(items) == 0 {
+		if len(items) == 0 { // all items were wanted: name those that get something
 			for _, f := range queues {
 				items = append(items, f.Item)
 			}
@@ -101,7 +101,7 @@ func (o *Operator) Backfill(ctx context.Context, name string, r BackfillRange) (
 	return b, err
 }
 
-// whyNotBackfilled is why a plan for these items cannot be requested; empty: it can.
+// whyNotBackfilled is why the plan b for these items cannot be requested; empty: it can.
 func whyNotBackfilled(v *protocol.View, items []int, b *Backfill) string {
 	if why := whyNotByItem(v, items); why != "" {
 		return why
@@ -133,7 +133,8 @@ func (o *Operator) CancelBackfill(ctx context.Context, name string, items []int)
 	}})
 }
 
-// queues converts a plan to backfills of the core, and counts their runs.
+// queues converts a plan to backfills of the core, and counts their runs. It cuts a long name of the
+// operator to what the core stores.
 func (o *Operator) queues(items []BackfillItem) ([]protocol.Backfill, int) {
 	var all []protocol.Backfill
 	runs := 0
@@ -151,6 +152,7 @@ func (o *Operator) queues(items []BackfillItem) ([]protocol.Backfill, int) {
 	return all, runs
 }
 
+// stampOf is a time in errors and in the audit.
 func stampOf(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 // planBackfill adds to b which instants of a range can run. That holds while the assignment has
@@ -170,7 +172,7 @@ func (o *Operator) planBackfill(ctx context.Context, name string, r BackfillRang
 	if len(items) > maxAsked {
 		return 0, failf(host.Invalid, nil, "%s job %s: %d items are more than the %d of one request; say which", verbBackfill.words, name, len(items), maxAsked)
 	}
-	if why := whyNotByItem(v, r.Items); r.DryRun && why != "" {
+	if why := whyNotByItem(v, r.Items); r.DryRun && why != "" { // a real request checks it when it is written
 		return 0, failf(host.Refused, nil, "%s job %s: %s", verbBackfill.words, name, why)
 	}
 	b.Paused = v.PausedAt(time.Now().UnixMilli())
@@ -202,7 +204,8 @@ func (o *Operator) planBackfill(ctx context.Context, name string, r BackfillRang
 	return v.Assignment.Version, nil
 }
 
-// rowsOf returns the rows of an item from the history and the registry.
+// rowsOf returns the rows of an item from the history and the registry. kept are those of all items in the
+// registry.
 func (o *Operator) rowsOf(ctx context.Context, name string, item int, r BackfillRange, kept []KeptRow) (rows []trace.Row, err error) {
 	if o.history != nil {
 		var unread []string
@@ -221,6 +224,7 @@ func (o *Operator) rowsOf(ctx context.Context, name string, item int, r Backfill
 	return rows, nil
 }
 
+// indexes returns the numbers from 0 to n-1.
 func indexes(n int) []int {
 	all := make([]int, n)
 	for i := range all {

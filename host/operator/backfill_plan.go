@@ -55,9 +55,9 @@ func (p *backfillPlan) between(cron string, from, to time.Time) ([]int64, error)
 	return all, nil
 }
 
-// item decides on one item by its rows, and adds to b what it leaves out.
+// item returns the instants that item i can begin, by its rows, and adds to b what it leaves out.
 func (p *backfillPlan) item(i int, rows []trace.Row, b *Backfill) (BackfillItem, error) {
-	missed, why := map[int64]bool{}, map[int64]string{}
+	missed, why := map[int64]bool{}, map[int64]string{} // by instant; one with a why is left out, even if it was missed
 	// Of several attempts the last one decides, so its row comes last.
 	rows = slices.SortedStableFunc(slices.Values(rows), func(a, b trace.Row) int { return cmp.Compare(a.Attempt, b.Attempt) })
 	for k := range rows {
@@ -71,7 +71,7 @@ func (p *backfillPlan) item(i int, rows []trace.Row, b *Backfill) (BackfillItem,
 		}
 	}
 	p.open(i, why)
-	itself := whyNotItem(p.view, i)
+	itself := whyNotItem(p.view, i) // holds for each of its instants
 	it := BackfillItem{Item: i}
 	for t := range missed {
 		switch {
@@ -90,10 +90,11 @@ func (p *backfillPlan) item(i int, rows []trace.Row, b *Backfill) (BackfillItem,
 	return it, nil
 }
 
-// row notes what one row says about instants in the range.
+// row notes what one row says about instants in the range: that they were missed, or why they do not begin
+// in a backfill.
 func (p *backfillPlan) row(r *trace.Row, missed map[int64]bool, why map[int64]string) error {
 	from, to := p.r.From, p.r.To
-	if r.Count == 0 {
+	if r.Count == 0 { // the row of an attempt, not of a gap
 		at := time.UnixMilli(r.Instant)
 		switch {
 		case r.Run != strconv.FormatInt(r.Instant, 10) || at.Before(from) || !at.Before(to): // of a trigger, or not in the range
@@ -106,6 +107,7 @@ func (p *backfillPlan) row(r *trace.Row, missed map[int64]bool, why map[int64]st
 		}
 		return nil
 	}
+	// The gap goes from r.Instant to r.Last. Only its part in the range counts.
 	if first := time.UnixMilli(r.Instant); first.After(from) {
 		from = first
 	}
@@ -123,7 +125,7 @@ func (p *backfillPlan) row(r *trace.Row, missed map[int64]bool, why map[int64]st
 		}
 		return nil
 	}
-	all, err := p.between(r.Schedule, from, to)
+	all, err := p.between(r.Schedule, from, to) // the schedule may have changed since
 	for _, t := range all {
 		if r.State == trace.Missed {
 			missed[t] = true
@@ -134,10 +136,10 @@ func (p *backfillPlan) row(r *trace.Row, missed map[int64]bool, why map[int64]st
 	return err
 }
 
-// open notes the instants of item i whose run is open or waits for a retry: they have no final
-// row yet.
+// open notes the instants of item i that began again, by a backfill or a retry that an operator requested, and
+// whose run is open or waits: an earlier row may still say that they were missed.
 func (p *backfillPlan) open(i int, why map[int64]string) {
-	note := func(e protocol.Entry) {
+	note := func(e protocol.Entry) { // the id of such a run is its instant; a scheduled run has no Trigger
 		if at, err := strconv.ParseInt(e.Trigger, 10, 64); e.Item == i && err == nil {
 			why[at] = "it has begun"
 		}

@@ -35,7 +35,7 @@ func (o *Operator) blockers(l layout.Layout, name string, v *protocol.View, conf
 		return nil, nil // a job that no server of ours can run
 	}
 	j := f.Job
-	f.Member, f.Knows = len(v.Members) > 0, assign.Known(nil)
+	f.Member, f.Knows = len(v.Members) > 0, assign.Known(nil) // only built-in strategies are known to all servers
 	verdict := admission.Decide(&f)
 	if _, err := schedule.Of(j); j.Cron != "" && err != nil {
 		faults = append(faults, unreadable(v, j, err))
@@ -43,10 +43,10 @@ func (o *Operator) blockers(l layout.Layout, name string, v *protocol.View, conf
 	return verdict.Blockers, slices.Concat(faults, verdict.OnlyAlone, verdict.Warnings)
 }
 
-// unreadable is the fault of a cron that cannot be read. A job without foreign members
-// goes on with its last readable cron.
+// unreadable is the fault of a cron that cannot be read, with the error err. Our members go on with the last
+// readable cron if no foreign member takes part.
 func unreadable(v *protocol.View, j job.Config, err error) reason.Reason {
-	if v.Shared() || len(v.Members) == 0 {
+	if v.Shared() || len(v.Members) == 0 { // nobody goes on with an earlier one
 		return reason.Of(reason.CronInvalid, err.Error())
 	}
 	for _, s := range slices.Backward(v.Past().Schedules) {

@@ -90,8 +90,8 @@ func (f CancelFilter) text() string {
 	return text[1:]
 }
 
-// openRuns are the open runs that a filter selects, in the order of items. The filter may
-// name a run by its id or by the time of its instant.
+// openRuns are the open runs of our members that a filter selects, in the order of items. The filter may name
+// a run by its id or by the time of the instant that its guest sees.
 func openRuns(v *protocol.View, f CancelFilter) []OpenRun {
 	var all []OpenRun
 	for i := range v.Runs {
@@ -116,7 +116,8 @@ func (s *SharedSession) CarryOut(ctx context.Context, h *host.Host, log *slog.Lo
 	})
 }
 
-// carryOut is CarryOut for one session; done are the requests that were passed on.
+// carryOut is CarryOut for one session. done are the requests of the node that were passed on, also in earlier
+// sessions.
 func (s *SharedSession) carryOut(ctx context.Context, h *host.Host, done map[clustertree.Cancel]bool) error {
 	o, err := s.Operator(ctx)
 	if err != nil {

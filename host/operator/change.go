@@ -17,6 +17,7 @@ func (o *Operator) changeState(ctx context.Context, what string, d *deed, change
 		return err
 	}
 	unsure := false // a try had no answer
+	// failed is err or, if an earlier try may have been applied, that the outcome is unknown.
 	failed := func(err error) error {
 		if unsure {
 			return failf(host.Unknown, err, "an earlier try had no answer")
@@ -49,7 +50,8 @@ func (o *Operator) changeState(ctx context.Context, what string, d *deed, change
 	}
 }
 
-// readState reads a node of the cluster's state and decodes its value.
+// readState reads a node of the cluster's state and decodes its value. Errors begin with what, and call the
+// node by name.
 func readState[T any](ctx context.Context, o *Operator, what, name, path string, decode func([]byte) (T, error)) (T, registry.Node, error) {
 	n, err := o.session.Read(ctx, path)
 	if err != nil {

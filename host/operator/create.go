@@ -77,7 +77,8 @@ func (o *Operator) warn(ctx context.Context, c job.Config, why []string) string 
 	return warning
 }
 
-// create creates a job. name is the one in the request, for errors.
+// create creates a job with a configuration, or returns an error if it exists. name is the one in the request,
+// for errors.
 func (o *Operator) create(ctx context.Context, c job.Config, name string) error {
 	const what = "create"
 	if err := creatable(c); err != nil {
@@ -95,7 +96,7 @@ func (o *Operator) create(ctx context.Context, c job.Config, name string) error 
 	if err != nil {
 		return readError(err, "%s job %s", what, c.Name)
 	}
-	if v.Exists && (!swept || !o.dry) {
+	if v.Exists && (!swept || !o.dry) { // a dry run leaves the rest of a removed job there
 		return failf(host.Refused, nil, "%s job %s: the registry has it already; change its file, or remove it first", what, c.Name)
 	}
 	spelled, err := l.Spell(protocol.Definition{}, l.Define(c))

@@ -98,7 +98,7 @@ func (o *Operator) Doctor(ctx context.Context, as host.Options, names ...string)
 // or change.
 func (o *Operator) openNodes(ctx context.Context) (open []string, err error) {
 	s := o.session
-	if l, ok := s.(*link); ok {
+	if l, ok := s.(*link); ok { // a link hides what else its session implements
 		s = l.Session
 	}
 	guarded, ok := s.(registry.Guarded)
@@ -117,8 +117,8 @@ func (o *Operator) openNodes(ctx context.Context) (open []string, err error) {
 	return open, nil
 }
 
-// compareTokens notes that a job's fencing tokens would go backwards: the history has rows
-// with later tokens than the registry has reached.
+// compareTokens notes that a job's fencing tokens would go backwards: the history has rows with later tokens
+// than the registry has reached, as after the registry was emptied or replaced.
 func (o *Operator) compareTokens(ctx context.Context, c *Checkup) error {
 	if o.history == nil || c.Newest < 0 {
 		return nil

@@ -159,7 +159,7 @@ func (o *Operator) examineAfter(ctx context.Context, c *Checkup, l layout.Layout
 	return err
 }
 
-// inspect reads a job by the layout that its tree has.
+// inspect reads a job by the layout that its tree has. It also returns the nodes that it has read, by path.
 func (o *Operator) inspect(ctx context.Context, name string, atOnce int) (*protocol.View, layout.Layout, map[string]registry.Node, error) {
 	l := layout.NewJob(o.namespace, name)
 	for {
@@ -172,7 +172,7 @@ func (o *Operator) inspect(ctx context.Context, name string, atOnce int) (*proto
 		if err != nil || found == l {
 			return v, l, known, err
 		}
-		l = found
+		l = found // read again by that layout
 	}
 }
 
@@ -189,8 +189,8 @@ func (o *Operator) form(ctx context.Context, l layout.Layout, known map[string]r
 	})
 }
 
-// newestAbove returns the revision of the newest change of the list of jobs, which the
-// removal of a job changes, too. If the namespace is missing, the nearest existing node
+// newestAbove returns the revision of the newest change of the list of jobs. A job that was removed had no
+// later token, since its removal changed the list. If the namespace is missing, the nearest existing node
 // above stands for it.
 func (o *Operator) newestAbove(ctx context.Context) (int64, error) {
 	for at := layout.JobsIn(o.namespace); ; at = at[:max(1, strings.LastIndexByte(at, '/'))] {
@@ -277,7 +277,7 @@ func (c *Checkup) examine(as *host.Options, file *job.Config, l layout.Layout, v
 	case joinable:
 		facts.Unable = as.Unable(facts.Job, file)
 	case settings.HTTP || settings.Static: // no setting in a file lets a server run it
-	default:
+	default: // the server needs the job in its file; check the rest as if the file had it
 		j := config.Apply(job.Config{Name: c.Job, Class: settings.Class, Kind: settings.Kind, TimeZone: "UTC"})
 		facts.Job, facts.Unable = j, admission.Invalid(schedule.Check(j, time.Now()))
 		c.Needs = append(c.Needs, reason.Of(reason.NotInConfiguration, c.Job, strconv.Quote(settings.Layout), fmt.Sprintf("%.200q", c.Class), strconv.Quote(string(j.Kind))))
@@ -312,7 +312,7 @@ func moduleNowhere(as *host.Options, module *definition.Module) []reason.Reason 
 	return []reason.Reason{reason.Of(reason.ModuleNowhere, code.Digest)}
 }
 
-// noteForeign notes what differs in a job shared with foreign members.
+// noteForeign notes what differs in a job shared with foreign members. failover is the job's setting.
 func (c *Checkup) noteForeign(as *host.Options, failover bool, form layout.Form) {
 	if form.Guarantee {
 		c.note(reason.ListenerOnce)

@@ -7,6 +7,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
+// checkedMembers lists the members of a job, then the nodes of members that are gone.
 func checkedMembers(v *protocol.View) []CheckedMember {
 	var all []CheckedMember
 	for _, in := range v.Instances {
@@ -22,6 +23,7 @@ func checkedMembers(v *protocol.View) []CheckedMember {
 	return all
 }
 
+// ours reports whether a member is of wasmjobd. Only such members have a member node.
 func ours(v *protocol.View, id job.InstanceID) bool {
 	return slices.ContainsFunc(v.Members, func(m protocol.Member) bool { return m.ID == id })
 }

@@ -39,6 +39,7 @@ func (o *Operator) Servers(ctx context.Context) ([]ServerReport, error) {
 	return all, nil
 }
 
+// drainOf converts a drain of the registry; nil: there is none.
 func drainOf(d *clustertree.Drain) *Drain {
 	if d == nil {
 		return nil
@@ -108,7 +109,7 @@ func (o *Operator) Drain(ctx context.Context, ip, why string) (set, unread []str
 	if err != nil {
 		return nil, nil, err
 	}
-	var kept []string
+	var kept []string // jobs for which the address is disabled already, and stays so after the drain
 	known := false
 	for i := range jobs {
 		for _, s := range jobs[i].Servers {
@@ -149,7 +150,7 @@ func (o *Operator) Drain(ctx context.Context, ip, why string) (set, unread []str
 // they were disabled before the drain. A repeated Undrain continues an interrupted one. It returns
 // the jobs as Drain does.
 func (o *Operator) Undrain(ctx context.Context, ip string) (set, unread []string, err error) {
-	var kept []string
+	var kept []string // jobs for which the address stays disabled
 	what, sent := "undrain server "+ip, false
 	d := deed{verb: "server undrain", detail: "server=" + ip, before: "drained"}
 	err = o.changeDrains(ctx, what, d, func(all *clustertree.Drains) error {
@@ -157,7 +158,7 @@ func (o *Operator) Undrain(ctx context.Context, ip string) (set, unread []string
 		if is == nil && !sent {
 			return failf(host.NotFound, nil, "server %s is not drained", ip)
 		}
-		if is != nil {
+		if is != nil { // servers that see Ending do not disable themselves again
 			kept, is.Ending = is.Kept, true
 		}
 		sent = true // after a try without an answer, another operator may have ended it
@@ -171,7 +172,7 @@ func (o *Operator) Undrain(ctx context.Context, ip string) (set, unread []string
 	}
 	d.unaudited = true // the first transaction has written the row
 	return set, unread, o.changeDrains(ctx, what, d, func(all *clustertree.Drains) error {
-		if is := all.Find(ip); is != nil && is.Ending {
+		if is := all.Find(ip); is != nil && is.Ending { // else it was drained anew meanwhile
 			all.Remove(ip)
 		}
 		return nil
@@ -179,7 +180,7 @@ func (o *Operator) Undrain(ctx context.Context, ip string) (set, unread []string
 }
 
 // notDrained refuses to enable servers at a drained address: they would start something, and
-// then disable themselves again.
+// then disable themselves again. With disabled it refuses nothing.
 func (o *Operator) notDrained(ctx context.Context, ip string, disabled bool) error {
 	if disabled {
 		return nil
@@ -191,7 +192,7 @@ func (o *Operator) notDrained(ctx context.Context, ip string, disabled bool) err
 	return refuseDrained(drains, ip)
 }
 
-// refuseDrained returns an error if the address is drained.
+// refuseDrained returns an error if the address is drained, unless an Undrain has begun.
 func refuseDrained(drains clustertree.Drains, ip string) error {
 	if d := drains.Find(ip); d != nil && !d.Ending {
 		return failf(host.Refused, nil, "enable server %s: %s has drained it since %s; use server undrain", ip, d.By, time.UnixMilli(d.Since).UTC().Format(time.RFC3339))
@@ -232,11 +233,12 @@ func (o *Operator) switchServers(ctx context.Context, ip string, disabled bool, 
 	return set, unread, nil
 }
 
+// readDrains reads the drains and their node. Errors begin with what.
 func (o *Operator) readDrains(ctx context.Context, what string) (clustertree.Drains, registry.Node, error) {
 	return readState(ctx, o, what, "drains", o.tree.Drains(), clustertree.DecodeDrains)
 }
 
-// changeDrains changes the node of drains.
+// changeDrains changes the node of drains. It calls change again if a try conflicts or has no answer.
 func (o *Operator) changeDrains(ctx context.Context, what string, d deed, change func(*clustertree.Drains) error) error {
 	return o.changeState(ctx, what, &d, func(time.Time) ([]registry.Op, error) {
 		all, n, err := o.readDrains(ctx, what)
@@ -290,7 +292,7 @@ func (s *SharedSession) keepDrained(ctx context.Context, ip string, report func(
 		}
 		report(drainOf(d))
 		joined := again.C
-		if d == nil {
+		if d == nil { // wait only for a change of the drains
 			joined = nil
 		} else if err := o.drainJoined(ctx, ip, n); err != nil {
 			return err
@@ -314,7 +316,7 @@ func (o *Operator) drainJoined(ctx context.Context, ip string, drains registry.N
 	o.unless = []registry.Op{{Kind: registry.Check, Path: o.tree.Drains(), Version: drains.Stat.Version}}
 	defer func() { o.unless = nil }()
 	for i := range jobs {
-		if j := &jobs[i]; j.Config != nil && slices.Contains(j.Servers, ServerState{IP: ip}) {
+		if j := &jobs[i]; j.Config != nil && slices.Contains(j.Servers, ServerState{IP: ip}) { // enabled
 			if err := o.SetServer(ctx, j.Name, ip, true); err != nil {
 				return err
 			}

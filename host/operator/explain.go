@@ -152,7 +152,7 @@ func (f *facts) known() (items []int) {
 // audit rows of the job.
 func (o *Operator) recall(ctx context.Context, q Question, e *Explanation, f *facts) (err error) {
 	if o.history != nil && !e.At.IsZero() {
-		within, cancel := halfOf(ctx)
+		within, cancel := halfOf(ctx) // so that there is time for an answer even without the history
 		rows, unread, err := o.history(within, q.Job, q.Item, e.At)
 		cancel()
 		switch {
@@ -203,7 +203,7 @@ func (f *facts) plan(e *Explanation) {
 	if err != nil {
 		return // the faults of the job say so
 	}
-	newest := func(upTo time.Time) time.Time {
+	newest := func(upTo time.Time) time.Time { // zero: there is none
 		for _, at := range schedule.Newest(s, time.Unix(0, 0), upTo, 1) {
 			return at
 		}
@@ -214,7 +214,7 @@ func (f *facts) plan(e *Explanation) {
 			e.At = s.Next(f.now)
 		}
 	}
-	if e.At.IsZero() {
+	if e.At.IsZero() { // the schedule has no instant at all
 		return
 	}
 	upTo := e.At.Add(-time.Nanosecond)
@@ -239,11 +239,11 @@ func (f *facts) explain(e *Explanation, item int) Explained {
 	if row != nil {
 		x.ofRow(row)
 	}
-	ours := it != nil && !e.At.IsZero() && it.Run.Instant.Equal(e.At)
+	unended := it != nil && !e.At.IsZero() && it.Run.Instant.Equal(e.At) // the item's open or pending run is for e.At
 	switch {
-	case ours && it.Runner != "":
+	case unended && it.Runner != "":
 		return Explained{Item: item, Verdict: RunsNow, Server: it.Runner, Since: it.Run.Begun, Cause: trace.Cause(it.Run.Cause), Attempt: it.Run.Attempt, Param: it.Run.Param}
-	case ours && it.Pending:
+	case unended && it.Pending:
 		return Explained{Item: item, Verdict: Waits, Why: reason.Of(reason.TakeoverAwaited), Server: it.Owner, Cause: trace.Cause(it.Run.Cause), Attempt: it.Run.Attempt, Param: it.Run.Param}
 	case row != nil && row.State == trace.Retried && it != nil && !it.Retry.IsZero():
 		x.Verdict, x.Until = Waits, it.Retry
@@ -266,8 +266,8 @@ func (f *facts) explain(e *Explanation, item int) Explained {
 	return x
 }
 
-// row returns the item's newest attempt for an instant, or the gap that contains the instant;
-// nil: there is none.
+// row returns the row of the item's newest attempt for an instant or, if there is no attempt, of the gap that
+// contains the instant; nil: there is none.
 func (f *facts) row(at time.Time, item int) *trace.Row {
 	ms := at.UnixMilli()
 	var best *trace.Row
@@ -283,7 +283,7 @@ func (f *facts) row(at time.Time, item int) *trace.Row {
 	return best
 }
 
-// ofRow explains an item by its row.
+// ofRow explains an item by its row: of an attempt, of a gap, or of an instant that began nothing.
 func (x *Explained) ofRow(r *trace.Row) {
 	x.Verdict, x.Why, x.Server = Ran, r.Reason, job.InstanceID(r.Instance)
 	x.State, x.Cause, x.Attempt, x.Run, x.Param = r.State, r.Cause, r.Attempt, r.Run, r.Param
@@ -293,7 +293,8 @@ func (x *Explained) ofRow(r *trace.Row) {
 	}
 }
 
-// obstacle says what keeps an item from beginning now, or kept it when the instant came.
+// obstacle says what keeps an item from beginning now, or kept it when the instant at came. The first
+// reason that applies counts. it is nil if the registry does not have the item yet.
 func (f *facts) obstacle(at time.Time, it *ItemReport, x *Explained) {
 	j := f.job
 	switch {
@@ -314,11 +315,11 @@ func (f *facts) obstacle(at time.Time, it *ItemReport, x *Explained) {
 		x.Why = reason.Of(reason.ReshardAwaited)
 	case it.Disabled:
 		x.Why, x.Since = reason.Of(reason.ItemDisabled), f.since("job disable", "item="+strconv.Itoa(it.Item))
-	case it.Runner != "" && !it.Run.Begun.After(at):
+	case it.Runner != "" && !it.Run.Begun.After(at): // it ran already when the instant came
 		x.Why, x.Server, x.Since = reason.Of(reason.StillRunning), it.Runner, it.Run.Begun
 	case it.Pending:
 		x.Why, x.Server = reason.Of(reason.TakeoverAwaited), it.Owner
-	case !slices.ContainsFunc(j.Members, func(m MemberReport) bool { return !m.Disabled }):
+	case !slices.ContainsFunc(j.Members, func(m MemberReport) bool { return !m.Disabled }): // all are disabled
 		x.disabled(j.drainAt(cmp.Or(it.Owner, j.Members[0].ID).IP()))
 	case j.Resharding || it.Owner == "":
 		x.Why = reason.Of(reason.ReshardAwaited)

@@ -13,10 +13,10 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// InForce returns the jobs of a server with the options as, with the settings that would be in force once
-// it has read its file: those of the registry, as far as the file does not change them. A job that the registry
-// does not have, or has without a readable configuration, is as in the file. So is a job that cannot
-// be read; then there is an error, too.
+// InForce returns the jobs in the file of a server with the options as. Their settings are those that would be
+// in force once the server has read its file: the registry's, as far as the file does not change them. A job
+// that the registry does not have, or has without a readable configuration, is as in the file. So is a job that
+// cannot be read; then there is an error, too.
 func (o *Operator) InForce(ctx context.Context, as host.Options) ([]job.Config, error) {
 	as = as.WithDefaults()
 	all := slices.Clone(as.Jobs)

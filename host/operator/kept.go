@@ -42,6 +42,7 @@ func (o *Operator) nameOrAll(ctx context.Context, name string) ([]string, error)
 	return []string{name}, nil
 }
 
+// keptRows returns the rows in the records of a job's members.
 func keptRows(l layout.Layout, name string, v *protocol.View) []KeptRow {
 	var kept []KeptRow
 	for i := range v.Runs {

@@ -58,13 +58,14 @@ func (o *Operator) Maintenance(ctx context.Context) (*Maintenance, error) {
 	return maintenanceOf(&m), nil
 }
 
+// maintenanceOf converts a maintenance of the registry.
 func maintenanceOf(m *clustertree.Maintenance) *Maintenance {
 	return &Maintenance{By: m.By, Why: m.Why, Since: time.UnixMilli(m.Since), Until: time.UnixMilli(m.Until), Paused: append([]string{}, m.Paused...)}
 }
 
-// StartMaintenance begins a maintenance. A pause of a job that would end before it is extended to its
-// end, and other pauses stay as they are. The silence and the pauses of the maintenance expire by
-// themselves.
+// StartMaintenance begins a maintenance. If a job has a pause that would end before the maintenance, the pause
+// is extended to that end. Other pauses stay as they are. The silence and the pauses of the maintenance expire
+// by themselves.
 func (o *Operator) StartMaintenance(ctx context.Context, t MaintenanceTerms) (*Maintenance, error) {
 	const what = "start a maintenance"
 	if t.For < minSilence || t.For > maxSilence {
@@ -113,7 +114,8 @@ func (o *Operator) StartMaintenance(ctx context.Context, t MaintenanceTerms) (*M
 	return begun, nil
 }
 
-// choose sets the jobs that a maintenance pauses, and those of their own pauses that it extends.
+// choose sets in m the jobs that a maintenance pauses, and those of their own pauses that it extends. It leaves
+// out jobs whose own pause lasts as long, and those that cannot be read.
 func (o *Operator) choose(ctx context.Context, what string, t MaintenanceTerms, m *clustertree.Maintenance) error {
 	if !t.All && len(t.Jobs) == 0 {
 		return nil
@@ -156,7 +158,8 @@ func extendedOf(m *clustertree.Maintenance, name string) *clustertree.Extended {
 	return nil
 }
 
-// pauseDuring is the request that pauses a job by p, or extends its own pause.
+// pauseDuring is the request that pauses a job by p or, if m extends the job's own pause, extends that. If another
+// request has replaced that pause, it stays as it is.
 func pauseDuring(m *clustertree.Maintenance, p protocol.Pause, name string, v *protocol.View) protocol.AskPause {
 	own := extendedOf(m, name)
 	if own == nil {
@@ -169,11 +172,11 @@ func pauseDuring(m *clustertree.Maintenance, p protocol.Pause, name string, v *p
 	return a
 }
 
-// pauseAfter is the request that ends what a maintenance did to a job: its own pause goes on until
-// its own end.
+// pauseAfter is the request that ends what a maintenance did to a job: an extended pause goes on until its own
+// end, and a pause of the maintenance ends. A pause that another request has set stays as it is.
 func pauseAfter(m *clustertree.Maintenance, now int64, name string, v *protocol.View) protocol.AskPause {
 	own := extendedOf(m, name)
-	since := m.Since
+	since := m.Since // of the pause that the maintenance has set or extended
 	if own != nil {
 		since = own.Since
 	}
@@ -206,7 +209,7 @@ func (o *Operator) EndMaintenance(ctx context.Context) (*Maintenance, error) {
 			was = *is
 		}
 		is.Until = now.UnixMilli()
-		all.Silence(clustertree.Silence{}, now.UnixMilli())
+		all.Silence(clustertree.Silence{}, now.UnixMilli()) // one that is over already replaces that of all jobs
 		return nil
 	})
 	if err != nil {

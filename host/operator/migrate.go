@@ -44,12 +44,13 @@ type MigrationWrite struct {
 // what was kept for the way back.
 func (o *Operator) Migrate(ctx context.Context, name string, want Move) (*Migration, error) {
 	var report *Migration
-	turned, sent := false, false // a transaction may have been applied; turned: one with the plan's Turn
-	begun := false               // something is written, so the fence of OnlyIf would fail
+	sent := false   // a transaction had no answer, and may have been applied
+	turned := false // one of these had the plan's Turn, which changes the layout
+	begun := false  // something is written, so the fence of OnlyIf would fail
 	for try := 1; ; try++ {
 		p, err := o.planMove(ctx, name, want)
 		if turned && (errors.Is(err, migration.ErrNone) || err == nil && !want.Back && len(p.Turn) == 0) {
-			return report, nil
+			return report, nil // no turn is left to do, so that transaction was applied
 		}
 		if err != nil {
 			return nil, err
@@ -80,7 +81,8 @@ func (o *Operator) Migrate(ctx context.Context, name string, want Move) (*Migrat
 	}
 }
 
-// unchanged is a fence for a job for which OnlyIf holds; none without OnlyIf.
+// unchanged checks a job by OnlyIf, and returns a fence that fails once the job has changed since; none
+// without OnlyIf. sent is that of holds.
 func (o *Operator) unchanged(ctx context.Context, name string, sent bool) (fence, error) {
 	if o.onlyIf == nil {
 		return nil, nil
@@ -161,6 +163,7 @@ func (o *Operator) wholeTree(ctx context.Context, root string) (migration.Tree, 
 	return t, nil
 }
 
+// reportMove describes a plan for the job with a name.
 func reportMove(name string, p *migration.Plan) *Migration {
 	r := &Migration{Job: name, From: p.From, To: p.To, Notes: append([]string{}, p.Notes...), Writes: []MigrationWrite{}, Done: p.Done}
 	for _, w := range p.Writes() {
@@ -184,7 +187,7 @@ func (o *Operator) carryOut(ctx context.Context, name string, p *migration.Plan,
 	if !errors.Is(err, registry.ErrTooLarge) {
 		return begun, err
 	}
-	if len(p.Copy) > 0 {
+	if len(p.Copy) > 0 { // only the copies now: members may come meanwhile, so the turn is planned after them
 		written, err := o.inParts(ctx, unchanged, p.Fence, p.Copy)
 		if err == nil {
 			err = errReplan

@@ -137,6 +137,7 @@ func (o *Operator) UnpinModule(ctx context.Context, name string) error {
 	return o.setPinned(ctx, verb{"unpin the module of", "module unpin"}, name, false)
 }
 
+// setPinned is PinModule or UnpinModule.
 func (o *Operator) setPinned(ctx context.Context, by verb, name string, pinned bool) error {
 	return o.amend(ctx, by, name, func(m *definition.Module) error {
 		if pinned && m.Next != nil {
@@ -170,10 +171,11 @@ type rollBack struct {
 	withdrawn, named string // digests of the last try: the module that it withdrew, or named
 }
 
-// decide changes m, unless m shows that the last try was applied.
+// decide changes m, unless m shows that the last try was applied. It returns the module that the job will run,
+// and whether it runs it already.
 func (r *rollBack) decide(m *definition.Module) (back ModuleRef, runs bool, err error) {
 	switch {
-	case r.withdrawn != "" && m.Next == nil && m.Code.Digest != r.withdrawn:
+	case r.withdrawn != "" && m.Next == nil && m.Code.Digest != r.withdrawn: // not if the job has switched to it meanwhile
 		return ModuleRef(*m.Code), true, nil
 	case r.named != "" && m.Wanted().Digest == r.named:
 		return ModuleRef(*m.Wanted()), m.Next == nil, nil
@@ -210,7 +212,8 @@ func (o *Operator) WithdrawModule(ctx context.Context, name, digest string) erro
 	})
 }
 
-// amend changes the modules that the registry names for a job.
+// amend changes the modules that the registry names for a job. It calls change again if the job has changed
+// meanwhile. by is the verb in errors and in the audit.
 func (o *Operator) amend(ctx context.Context, by verb, name string, change func(*definition.Module) error) error {
 	what := by.words
 	wish := func(v *protocol.View) (a protocol.Ask, d deed, err error) {
@@ -241,6 +244,7 @@ func (o *Operator) amend(ctx context.Context, by verb, name string, change func(
 // codeText is a module as the audit names it.
 func codeText(c *definition.Code) string { return c.Name + " " + c.Digest }
 
+// awaiting begins the errors of AwaitModule.
 const awaiting = "wait for the module of"
 
 // Awaited reports whether the job runs the module with the digest. It returns an error

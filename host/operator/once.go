@@ -45,8 +45,8 @@ type once struct {
 	key    clustertree.Key
 	ours   clustertree.KeyUsed // what the last try wrote, if it was applied
 	unsure bool                // a try had no answer
-	first  clustertree.KeyUsed
-	again  bool // the key is known already
+	first  clustertree.KeyUsed // the first use of the key, which may be ours
+	again  bool                // the key was used before this try, perhaps by an earlier try
 }
 
 // newOnce returns a once for a key; nil if the key is empty.
@@ -74,10 +74,12 @@ func badKey(key string) error {
 	return failf(host.Invalid, nil, "%.80q cannot be an idempotency key: write 1 to %d printable characters of ASCII", key, maxKey)
 }
 
-// settled reports whether a try without an answer was applied.
+// settled reports whether a try without an answer was applied: the first use of the key is then what that
+// try wrote.
 func (u *once) settled() bool { return u.unsure && u.first == u.ours }
 
-// ops is the part of the transaction that stores the key; empty if the key is stored already.
+// ops is the part of the transaction that stores the key; empty if the key is stored already. It sets first
+// and again.
 func (u *once) ops(ctx context.Context, o *Operator, name string) ([]registry.Op, error) {
 	what := u.verb.words
 	if err := o.makeTree(ctx); err != nil {
@@ -128,8 +130,8 @@ func (o *Operator) now(ctx context.Context) (time.Time, error) {
 	return timeOf(ctx, o.session, o.tree)
 }
 
-// timeOf asks a registry for its time. Where receipts carry the time, only the root of the
-// cluster's state has to be writable.
+// timeOf asks a registry for its time. It first sets the root of the cluster's state, since the receipt of a write
+// may carry the time. So this user of the registry needs no right to write elsewhere.
 func timeOf(ctx context.Context, s registry.Session, tree clustertree.Tree) (time.Time, error) {
 	if s.Timeout() == 0 { // the registry inside this server needs no write for that
 		return s.Time(ctx)

@@ -21,8 +21,9 @@ const wasmNode = "wasm"
 // report and the write. The verb returns the error of holds as it is.
 func (o *Operator) OnlyIf(holds func(*JobReport) error) { o.onlyIf = holds }
 
-// newFence returns a fence for a job. Call it before the view for OnlyIf is read. It returns none
-// without OnlyIf, or if no server of ours has run the job.
+// newFence returns a fence that fails once one of ours has changed the job. Call it before the view for OnlyIf is
+// read, so that no change between the two goes unseen. It returns none without OnlyIf, or if no server of ours
+// has run the job.
 func (o *Operator) newFence(ctx context.Context, l layout.Layout) (fence, error) {
 	if o.onlyIf == nil {
 		return nil, nil
@@ -34,8 +35,8 @@ func (o *Operator) newFence(ctx context.Context, l layout.Layout) (fence, error)
 	return fence{{Kind: registry.Check, Path: l.At(wasmNode), Version: n.Stat.Version}}, nil
 }
 
-// holds checks a view by OnlyIf. sent says that a try of the same write had no answer: then
-// the view may show that write.
+// holds checks a view by OnlyIf, if that is set. sent says that a try of the same write had no answer: then the
+// view may show that write.
 func (o *Operator) holds(l layout.Layout, name string, v *protocol.View, sent bool) error {
 	if o.onlyIf == nil {
 		return nil
@@ -47,14 +48,15 @@ func (o *Operator) holds(l layout.Layout, name string, v *protocol.View, sent bo
 	return err
 }
 
-// wholeReport is a report with items.
+// wholeReport is a report with items and the edition.
 func (o *Operator) wholeReport(l layout.Layout, name string, v *protocol.View) *JobReport {
 	r := o.report(l, name, v)
 	r.Items, r.Edition = itemReports(v), editionOf(v)
 	return r
 }
 
-// editionOf is the Edition of a report.
+// editionOf is the Edition of a report: a hash of the definition with the versions of its nodes, the pause, and
+// the disabled servers and items.
 func editionOf(v *protocol.View) string {
 	hash := sha256.New()
 	say := func(what ...any) { _, _ = fmt.Fprintf(hash, "%q\n", what) } // a hash returns no errors

@@ -62,6 +62,7 @@ func Open(ctx context.Context, r registry.Registry, namespace string) (*Operator
 	return o, nil
 }
 
+// newOperator returns an Operator without a session.
 func newOperator(namespace string) *Operator {
 	return &Operator{namespace: namespace, inbox: session.NewInbox(), tree: clustertree.Of(namespace)}
 }
@@ -95,6 +96,7 @@ func (o *Operator) SetServer(ctx context.Context, name, ip string, disabled bool
 	return o.setServer(ctx, name, ip, disabled)
 }
 
+// setServer is SetServer without regard to drains.
 func (o *Operator) setServer(ctx context.Context, name, ip string, disabled bool) error {
 	what := verb{verbOf(disabled) + " a server of", "job " + verbOf(disabled)}
 	a := protocol.AskServer{IP: ip, Disabled: disabled}
@@ -156,6 +158,7 @@ func (o *Operator) SetServers(ctx context.Context, ip string, disabled bool) (se
 	return set, unread, err
 }
 
+// verbOf is the verb that makes something disabled, or not.
 func verbOf(disabled bool) string {
 	if disabled {
 		return "disable"
@@ -203,7 +206,7 @@ func (o *Operator) shutDown(ctx context.Context, name string, w Which) (gone []j
 		return nil, false, err
 	}
 	if o.onlyIf == nil {
-		unchanged = nil // a member may join or begin a run meanwhile
+		unchanged = nil // no fence: a member may join or begin a run meanwhile
 	} else if err := o.holds(l, name, v, false); err != nil {
 		return nil, false, err
 	}
@@ -221,13 +224,13 @@ func (o *Operator) shutDown(ctx context.Context, name string, w Which) (gone []j
 		err := o.commit(ctx, deed{verb: "job shutdown", job: name, detail: "instance=" + string(id)}, append(slices.Clip(unchanged), l.EndInstance(v, id)...)...)
 		c, conflict := errors.AsType[*registry.ConflictError](err)
 		switch {
-		case conflict && c.Index < len(unchanged):
+		case conflict && c.Index < len(unchanged): // the fence has failed
 			return nil, true, askError(what, name, err)
 		case conflict: // the member has left meanwhile
 		case err != nil:
 			return gone, false, askError(what, name, err)
 		default:
-			gone, unchanged = append(gone, id), nil
+			gone, unchanged = append(gone, id), nil // this write has changed the job, so the fence would fail
 		}
 	}
 	return gone, false, nil
@@ -252,6 +255,7 @@ func (o *Operator) jobView(ctx context.Context, name string) (*protocol.View, la
 	return v, l, err
 }
 
+// readJob is jobView for a layout that is known already.
 func (o *Operator) readJob(ctx context.Context, l layout.Layout, name string) (*protocol.View, error) {
 	v, err := o.readView(ctx, l, l.Watched(), true)
 	if err != nil {

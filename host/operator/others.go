@@ -69,7 +69,9 @@ func (o *Operator) Unlisted(ctx context.Context, name string, listed []Server) (
 	if err != nil {
 		return nil, err
 	}
-	most, foreign := map[string]int{}, map[string]bool{} // by address; most counts our members of one job
+	// By address: the number of our servers there, as the job with most members there shows it, and whether foreign
+	// members are there. The number is 0 if a job knows the address, but no member of ours is there.
+	most, foreign := map[string]int{}, map[string]bool{}
 	for _, of := range all {
 		here := map[string]int{}
 		for _, m := range of.report.Members {
@@ -89,9 +91,9 @@ func (o *Operator) Unlisted(ctx context.Context, name string, listed []Server) (
 	return unlisted(most, foreign, listed), nil
 }
 
-// unlisted names the addresses with more servers than are listed there.
+// unlisted names the addresses with more servers than are listed there. most and foreign are those of Unlisted.
 func unlisted(most map[string]int, foreign map[string]bool, listed []Server) []string {
-	has := map[string]int{}
+	has := map[string]int{} // listed servers by address
 	for _, s := range listed {
 		has[s.IP]++
 	}

@@ -67,8 +67,8 @@ func (o *Operator) pauseBy(ctx context.Context, what string, t PauseTerms) (p pr
 	return p, nil
 }
 
-// surelyNow asks the registry for its time, and repeats that if there is no answer: it changes
-// nothing, except that it creates the root of the cluster's state.
+// surelyNow asks the registry for its time, as now does, but first creates the root of the cluster's state. It
+// repeats both if there is no answer, which does no harm.
 func (o *Operator) surelyNow(ctx context.Context) (now time.Time, err error) {
 	for try := 1; ; try++ {
 		if err = o.makeTree(ctx); err == nil {
@@ -102,6 +102,7 @@ type PauseReport struct {
 	Until time.Time `json:"until,omitzero"` // zero: until an operator resumes the job
 }
 
+// pauseReport converts a pause of the registry.
 func pauseReport(p protocol.Pause) PauseReport {
 	return PauseReport{By: p.By, Why: p.Why, Since: moment(p.Since), Until: moment(p.Until)}
 }

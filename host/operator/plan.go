@@ -109,8 +109,8 @@ func (o *Operator) planned(ctx context.Context, as *host.Options, file job.Confi
 	return p, nil
 }
 
-// keepOlder makes keys disputed that ApplyJob would not write, because they were changed in the
-// registry, too.
+// keepOlder makes older keys disputed if ApplyJob would not write them, because they were changed in the registry,
+// too. It compares as ApplyJob does: without what the server remembers of its file.
 func (p *Planned) keepOlder(l layout.Layout, v *protocol.View, file job.Config) {
 	var applied Planned
 	applied.merge(l, v, l.Define(file))
@@ -121,7 +121,8 @@ func (p *Planned) keepOlder(l layout.Layout, v *protocol.View, file job.Config) 
 	}
 }
 
-// filed returns the definition of a job in a server's file, with what the server remembers of it.
+// filed returns the definition of a job in a server's file, with what the server remembers of the file that it
+// has applied before. So the merge can distinguish a changed file from a changed registry.
 func filed(as *host.Options, l layout.Layout, file job.Config) definition.Definition {
 	d := l.Define(file)
 	if said := as.Applied(file.Name); said != nil && d.Recall(said) != nil {
@@ -130,8 +131,8 @@ func filed(as *host.Options, l layout.Layout, file job.Config) definition.Defini
 	return d
 }
 
-// merge compares a job of a file with the registry, by the same rule by which a server merges
-// the two.
+// merge compares a job of a file with the registry, by the same rule by which a server merges the two. It sets the
+// Action, the Keys and the Fault of p, and returns what the server would write.
 func (p *Planned) merge(l layout.Layout, v *protocol.View, file definition.Definition) (merged definition.Merged) {
 	p.Action, p.Keys, p.Fault = PlanSame, []PlannedKey{}, ""
 	config, module := l.Defined(v)
@@ -144,7 +145,7 @@ func (p *Planned) merge(l layout.Layout, v *protocol.View, file definition.Defin
 		p.Action, p.Fault = PlanUnread, fault.Error()
 		return merged
 	}
-	merged.Module.Made = module == nil || !module.Applied() // false if a server had it in its file
+	merged.Module.Made = module == nil || !module.Applied() // no server has the job in its file; for ApplyJob
 	for fate, keys := range map[string][]definition.Dispute{FateTaken: merged.Taken, FateDrift: merged.Drifted, FateDisputed: merged.Disputed} {
 		for _, k := range keys {
 			fate := fate

@@ -10,7 +10,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// fence makes a transaction fail if something has changed since a view was read.
+// fence has the checks that make a transaction fail if something has changed since a view was read.
 type fence []registry.Op
 
 // look reads a job, or as much of it as a verb needs, and returns a fence for the view.
@@ -80,8 +80,7 @@ func (o *Operator) decidedBy(a protocol.Ask) look {
 	}
 }
 
-// editableView reads a job in order to change it. It refuses a job without a readable
-// configuration.
+// editableView is presentView for a change of the job. It refuses a job without a readable configuration.
 func (o *Operator) editableView(ctx context.Context, what, name string, by look) (*protocol.View, layout.Layout, fence, error) {
 	v, l, f, err := o.presentView(ctx, what, name, by)
 	switch {
@@ -95,7 +94,7 @@ func (o *Operator) editableView(ctx context.Context, what, name string, by look)
 	return v, l, f, nil
 }
 
-// presentView syncs before it reads the job. Without that, the view may be older than another
+// presentView reads a job with by, after a sync. Errors begin with what. Without the sync, the view may be older than another
 // operator's last change, since a server of ZooKeeper may lag behind the others; a verb that reverts
 // that change would then find nothing to do.
 func (o *Operator) presentView(ctx context.Context, what, name string, by look) (*protocol.View, layout.Layout, fence, error) {

@@ -119,7 +119,8 @@ func (o *Operator) PushModule(ctx context.Context, wasm Wasm, p Push) (PushRepor
 	if report.Examination, err = p.Examine(ctx, bytesOf(wasm)); err != nil {
 		return report, err
 	}
-	report.Report = report.Listed()
+	report.Report = report.Listed() // no list is null in JSON
+	// Without a digest it could not be decoded. Then it does not run, and is refused below.
 	if report.Name = p.Name; p.Name != "" && report.Digest != "" {
 		if err := o.nameable(ctx, p.Name, report.Digest); err != nil {
 			return report, err
@@ -151,6 +152,7 @@ func (o *Operator) PushModule(ctx context.Context, wasm Wasm, p Push) (PushRepor
 	return report, o.NameModule(after, p.Name, report.Digest)
 }
 
+// bytesOf reads a module from its beginning.
 func bytesOf(wasm Wasm) io.Reader { return io.NewSectionReader(wasm, 0, wasm.Size()) }
 
 // save stores a module on the server that was asked, and on the others.

@@ -118,7 +118,8 @@ func (o *Operator) removeJob(ctx context.Context, name string) error {
 	}
 }
 
-// removeNow is one try of Remove.
+// removeNow is one try of removeJob. sent says that an earlier try may have been applied. parts makes it delete
+// the job in several transactions, since it has changed during each of the earlier tries.
 func (o *Operator) removeNow(ctx context.Context, name string, sent, parts bool) error {
 	nodes, err := removal.Nodes(ctx, o.session, layout.NewJob(o.namespace, name).Root()) // nodes that are created later make the transaction fail
 	if err != nil {
@@ -138,7 +139,7 @@ func (o *Operator) removeNow(ctx context.Context, name string, sent, parts bool)
 	return o.removeNodes(ctx, d, l, f, nodes, parts)
 }
 
-// heldView reads a job and checks it by OnlyIf.
+// heldView reads a job and checks it by OnlyIf. sent is that of holds.
 func (o *Operator) heldView(ctx context.Context, what, name string, sent bool) (*protocol.View, layout.Layout, fence, error) {
 	v, l, f, err := o.presentView(ctx, what, name, o.outlined)
 	if err == nil {
@@ -147,9 +148,9 @@ func (o *Operator) heldView(ctx context.Context, what, name string, sent bool) (
 	return v, l, f, err
 }
 
-// removeNodes deletes all nodes in one transaction, so that no server sees half a job. If there are
-// too many, or parts is set because they keep changing, it deletes the definition first, creates a mark
-// in the same transaction, and then sweeps the rest.
+// removeNodes deletes all nodes in one transaction, so that no server sees half a job. If there are too many, or
+// parts is set because they keep changing, it deletes the definition first, and then sweeps the rest. The
+// transaction that deletes the definition also creates a mark, by which a later request finds an unfinished removal.
 func (o *Operator) removeNodes(ctx context.Context, d deed, l layout.Layout, f fence, nodes []string, parts bool) error {
 	if !parts {
 		if err := o.commit(ctx, d, append(f, removal.Deletions(nodes)...)...); !errors.Is(err, registry.ErrTooLarge) {

@@ -142,7 +142,8 @@ type outline struct {
 	kept   []KeptRow
 }
 
-// outlines reads jobs, with their rows if rows is set. It leaves out nodes that are no jobs.
+// outlines reads jobs, with their rows if rows is set. It leaves out nodes that are no jobs. It takes a report
+// from the roster, if there is one, unless that lacks what the caller wants.
 func (o *Operator) outlines(ctx context.Context, names []string, rows bool) ([]outline, error) {
 	all := make([]outline, len(names))
 	kept := o.roster
@@ -157,7 +158,7 @@ func (o *Operator) outlines(ctx context.Context, names []string, rows bool) ([]o
 	jobs, within := errgroup.WithContext(ctx)
 	jobs.SetLimit(readsAtOnce)
 	for i, name := range names {
-		var reading *known
+		var reading *known // the place of the report in the cache
 		if kept != nil {
 			if all[i].report, reading = kept.look(name); all[i].report != nil {
 				continue
@@ -252,6 +253,7 @@ func (o *Operator) Job(ctx context.Context, name string) (*JobReport, error) {
 	return &one[0], o.addDrains(ctx, one)
 }
 
+// report describes a job as a view shows it, without its items and its edition.
 func (o *Operator) report(l layout.Layout, name string, v *protocol.View) *JobReport {
 	now := status.Of(v, time.Now().UnixMilli())
 	config, module := l.Defined(v)
@@ -259,7 +261,7 @@ func (o *Operator) report(l layout.Layout, name string, v *protocol.View) *JobRe
 	switch {
 	case now.Paused:
 		r.Pause = pauseReport(v.Pause)
-	case v.Paused:
+	case v.Paused: // it has expired
 		r.EndedPause = pauseReport(v.Pause)
 	}
 	r.Config = definition.JobOf(name, config, module)
@@ -291,7 +293,8 @@ func (o *Operator) report(l layout.Layout, name string, v *protocol.View) *JobRe
 	return r
 }
 
-// failuresOf returns how often an item failed in a row, by the record in which it ended last.
+// failuresOf returns how often an item failed in a row. Several records can have a streak of the item, and the
+// assignment one of members that are gone; the newest counts.
 func failuresOf(v *protocol.View, item int) int {
 	var newest protocol.Streak
 	in := func(all []protocol.Streak) {

@@ -90,7 +90,7 @@ func (r *roster) keep(name string, reading *known, report *JobReport) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
-	case r.jobs[name] != reading:
+	case r.jobs[name] != reading: // an event has removed it, so the report may be outdated
 	case report == nil: // it is no job, or cannot be read
 		delete(r.jobs, name)
 	default:

@@ -144,8 +144,8 @@ func noLog(name RunName, unread []string) error {
 	return failf(host.NotFound, nil, "no history has a run %.600q, and no server runs it", name.String())
 }
 
-// own returns what this server knows of a run. A row of its history counts more than the log
-// in memory.
+// own returns what this server knows of a run, by attempt: the rows of its history, and the log in memory of an
+// attempt that has no row yet.
 func (l *RunLogs) own(ctx context.Context, name RunName) ([]AttemptLog, error) {
 	var all []AttemptLog
 	lines := l.Live.Of(name.String()) // read before the history, to which it may move meanwhile
@@ -172,7 +172,7 @@ type answer struct {
 	all  []AttemptLog
 }
 
-// elsewhere asks the other servers.
+// elsewhere asks the other servers for the logs of a run. unread names those that may have more.
 func (l *RunLogs) elsewhere(ctx context.Context, name RunName) (found []answer, unread []string) {
 	if l.Others == nil {
 		return nil, nil
@@ -192,7 +192,8 @@ func (l *RunLogs) elsewhere(ctx context.Context, name RunName) (found []answer, 
 	return found, append(unread, unlisted...)
 }
 
-// FollowRunLog implements LogReader.
+// FollowRunLog implements LogReader. It follows the log in memory here or, if another server runs the attempt,
+// there. If the run goes on nowhere, it reports the log that was kept.
 func (l *RunLogs) FollowRunLog(ctx context.Context, name RunName, after LogPart, report func(LogPart) error) error {
 	if lines := l.Live.Of(name.String()); lines != nil {
 		return followLines(ctx, lines, after, report)
@@ -220,7 +221,7 @@ func (l *RunLogs) FollowRunLog(ctx context.Context, name RunName, after LogPart,
 	return report(LogPart{Attempt: a.Attempt, Next: int64(len(a.Log)), Text: a.Log, Ended: true})
 }
 
-// followLines reports the log of an attempt as it grows.
+// followLines reports the log of an attempt as it grows, from the end of after on if that is of the same attempt.
 func followLines(ctx context.Context, lines *runlog.Lines, after LogPart, report func(LogPart) error) error {
 	var seen int64
 	if after.Attempt == lines.Attempt() {

@@ -31,6 +31,7 @@ func newSecret() string {
 	return writeSecret(random[:])
 }
 
+// writeSecret is the text of a token with these random bits.
 func writeSecret(random []byte) string {
 	sum := crc32.ChecksumIEEE(append([]byte(TokenPrefix), random...))
 	return TokenPrefix + base.EncodeToString(binary.BigEndian.AppendUint32(random[:secretBytes:secretBytes], sum))

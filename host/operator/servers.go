@@ -77,7 +77,7 @@ func (k *Keyring) Others() ([]Server, error) {
 	slices.SortFunc(all, func(a, b Server) int {
 		return cmp.Or(strings.Compare(a.Address, b.Address), strings.Compare(a.IP, b.IP), -cmp.Compare(a.since, b.since))
 	})
-	all = slices.CompactFunc(all, func(a, b Server) bool { return a.Address == b.Address && a.IP == b.IP })
+	all = slices.CompactFunc(all, func(a, b Server) bool { return a.Address == b.Address && a.IP == b.IP }) // the newest node stays
 	own := k.roll.says
 	return slices.DeleteFunc(all, func(s Server) bool { return s.Address == own.Address && s.IP == own.IP }), nil
 }

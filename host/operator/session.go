@@ -72,7 +72,7 @@ func (s *SharedSession) Operator(ctx context.Context) (*Operator, error) {
 		if l == nil || !errors.Is(err, registry.ErrEnded) {
 			return nil, failf(host.Unavailable, err, "reach the registry")
 		}
-		s.drop(l)
+		s.drop(l) // its session has ended: try with a new one
 	}
 }
 
@@ -138,7 +138,7 @@ func (s *SharedSession) begin(ctx context.Context) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		l.Session, t.err, s.try = opened, err, nil
-		if err == nil && !l.ended {
+		if err == nil && !l.ended { // it may have ended already
 			s.link = l
 		}
 		close(t.done)

@@ -22,7 +22,7 @@ func (o *Operator) ItemState(ctx context.Context, name string, item int) (map[st
 	if err != nil {
 		return nil, failf(host.Internal, err, "item %d of job %s", item, name)
 	}
-	if _, path = l.OffsetOf(item); path != "" {
+	if _, path = l.OffsetOf(item); path != "" { // this layout has one of the values in a node of its own
 		offset, err := o.session.Read(ctx, path)
 		if err != nil {
 			return nil, failf(host.Unavailable, err, "read the offset of item %d of job %s", item, name)

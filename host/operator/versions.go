@@ -40,6 +40,7 @@ func (o *Operator) Named(ctx context.Context) ([]NamedModule, error) {
 	return named, nil
 }
 
+// namedOf converts a version of the registry.
 func namedOf(v clustertree.Version) NamedModule {
 	return NamedModule{v.Name, v.Version, v.Digest, time.UnixMilli(v.At).UTC(), v.By}
 }
@@ -68,6 +69,7 @@ func (o *Operator) Resolve(ctx context.Context, text string) (digest string, err
 	return found.Digest, nil
 }
 
+// splitVersion splits NAME@VERSION, and refuses what cannot be stored as such.
 func splitVersion(text string) (name, version string, err error) {
 	name, version, _ = strings.Cut(text, "@")
 	return name, version, clustertree.CheckVersion(name, version)
@@ -88,6 +90,7 @@ func (o *Operator) nameable(ctx context.Context, text, digest string) error {
 	return fitsVersions(&all, name, version, digest)
 }
 
+// fitsVersions refuses a name and version that another module has, or for which there is no room.
 func fitsVersions(all *clustertree.Versions, name, version, digest string) error {
 	switch found := all.Find(name, version); {
 	case found != nil && found.Digest != digest:
@@ -135,7 +138,8 @@ func (o *Operator) UnnameModule(ctx context.Context, text string) error {
 	})
 }
 
-// changeVersions changes the node of versions.
+// changeVersions changes the node of versions. change reports whether there is something to write; it is called
+// again if a try conflicts or has no answer.
 func (o *Operator) changeVersions(ctx context.Context, what string, d deed, change func(*clustertree.Versions, time.Time) (bool, error)) error {
 	return o.changeState(ctx, what, &d, func(now time.Time) ([]registry.Op, error) {
 		all, n, err := readState(ctx, o, what, "versions", o.tree.Versions(), clustertree.DecodeVersions)
