@@ -55,7 +55,7 @@ func (o *Operator) circle(ctx context.Context, name string, after []string) (rea
 	}
 	for level := reach(name, after); len(level) > 0 && len(next) <= maxCircle; {
 		if _, back := next[name]; back {
-			return reason.Of(reason.AfterCircle, way(next, name)), nil
+			return reason.Of(reason.AfterCircle, circleText(next, name)), nil
 		}
 		jobs, err := o.outlines(ctx, level, false)
 		if err != nil {
@@ -84,8 +84,8 @@ func (o *Operator) refuseCircle(ctx context.Context, what, name string, after []
 	return nil
 }
 
-// way lists the jobs of a circle, as "a after b after a".
-func way(next map[string]string, name string) string {
+// circleText lists the jobs of a circle that name is in, as "a after b after a". next is that of circle.
+func circleText(next map[string]string, name string) string {
 	all := []string{name}
 	for at := next[name]; at != name; at = next[at] {
 		all = append(all, at)

@@ -88,7 +88,7 @@ func (o *Operator) askBy(ctx context.Context, r request) error {
 			return err
 		}
 		ops, d, err := o.opsOf(ctx, r, v, l, sent)
-		if err != nil || len(ops) == 0 {
+		if err != nil || len(ops) == 0 { // nothing is left to do
 			return err
 		}
 		err = o.commit(ctx, d, append(append(f, o.unless...), ops...)...)
@@ -96,7 +96,7 @@ func (o *Operator) askBy(ctx context.Context, r request) error {
 		switch {
 		case err == nil:
 			return nil
-		case errors.Is(err, registry.ErrConflict) && try < askTries:
+		case errors.Is(err, registry.ErrConflict) && try < askTries: // the job has changed: read it again
 		case errors.Is(err, registry.ErrUnknown) && again && try < askTries:
 			sent = true
 			if r.once != nil {

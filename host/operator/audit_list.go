@@ -77,6 +77,7 @@ func (o *Operator) Audit(ctx context.Context, f AuditFilter) ([]AuditRow, error)
 	return rows, nil
 }
 
+// auditRow decodes the node of a row, except for its time. The name of the node has the row's number.
 func auditRow(name string, data []byte) AuditRow {
 	n, _ := clustertree.RowNumber(name)
 	r, err := clustertree.DecodeRow(data)

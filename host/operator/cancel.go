@@ -59,7 +59,7 @@ func (o *Operator) Cancel(ctx context.Context, name string, f CancelFilter) ([]O
 		if err != nil {
 			return nil, deed{}, failf(host.Refused, err, "%s job %s: the requests at %s cannot be read; delete that node", verbCancel.words, name, o.tree.Cancels())
 		}
-		for _, r := range asked[:min(len(asked), clustertree.MaxCancels)] {
+		for _, r := range asked[:min(len(asked), clustertree.MaxCancels)] { // the node has no room for more
 			if !all.Add(clustertree.Cancel{Job: name, Item: r.Item, Run: r.Run, Attempt: r.Attempt, Now: f.Now, At: now.UnixMilli()}) {
 				return nil, deed{}, failf(host.Refused, nil, "%s job %s: its name is too long for that; shut the job down instead", verbCancel.words, name)
 			}

@@ -66,17 +66,17 @@ func (o *Operator) Doctor(ctx context.Context, as host.Options, names ...string)
 	if err != nil {
 		return nil, err
 	}
-	there := o.Namespace(ctx)
+	absent := o.Namespace(ctx) // says that the namespace is missing; nil: it exists
 	for _, name := range names {
 		if !slices.ContainsFunc(all, func(c Checkup) bool { return c.Job == name }) {
-			if there != nil {
-				return nil, there
+			if absent != nil {
+				return nil, absent
 			}
 			return nil, failf(host.NotFound, nil, "there is no job %q in namespace %s", name, o.namespace)
 		}
 	}
-	if there != nil {
-		d.Absent = there.Error()
+	if absent != nil {
+		d.Absent = absent.Error()
 	}
 	for i := range all {
 		if c := &all[i]; len(names) == 0 && !c.Named && !c.Ours {

@@ -168,7 +168,7 @@ func (o *Operator) inspect(ctx context.Context, name string, atOnce int) (*proto
 		if err != nil {
 			return nil, nil, nil, err
 		}
-		found, err := layout.Found(o.namespace, name, amongst(known))
+		found, err := layout.Found(o.namespace, name, fromMemory(known))
 		if err != nil || found == l {
 			return v, l, known, err
 		}
@@ -352,8 +352,10 @@ func (c *Checkup) noteDifferences(as *host.Options, l layout.Layout, file job.Co
 	}
 }
 
+// breaks adds to Breaks.
 func (c *Checkup) breaks(all ...reason.Reason) { c.Breaks = append(c.Breaks, all...) }
 
+// note adds to Notes.
 func (c *Checkup) note(code reason.Code, args ...string) {
 	c.Notes = append(c.Notes, reason.Of(code, args...))
 }

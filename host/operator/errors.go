@@ -11,6 +11,7 @@ import (
 // override names it in Unless.
 const Force = "force"
 
+// failf is an error with a code and a text. err is the cause, or nil.
 func failf(code host.Code, err error, format string, args ...any) *host.Error {
 	return &host.Error{Code: code, Msg: fmt.Sprintf(format, args...), Err: err}
 }

@@ -70,6 +70,7 @@ func keyOf(what verb, key string) clustertree.Key {
 	return clustertree.KeyOf(key)
 }
 
+// badKey is the error of a text that cannot be an idempotency key.
 func badKey(key string) error {
 	return failf(host.Invalid, nil, "%.80q cannot be an idempotency key: write 1 to %d printable characters of ASCII", key, maxKey)
 }

@@ -34,7 +34,7 @@ type Operator struct {
 	tree      clustertree.Tree
 	author    Author                 // set by As
 	treeMade  bool                   // the nodes of tree exist
-	unless    []registry.Op          // checks that each request to a job carries
+	unless    []registry.Op          // checks that each request to a job carries, for drainJoined
 	dry       bool                   // set by DryRun: nothing is written
 	deeds     []Deed                 // what a dry run would have written
 	onlyIf    func(*JobReport) error // set by OnlyIf, until the first write; nil: always
@@ -78,7 +78,7 @@ func (o *Operator) Trigger(ctx context.Context, name string) error {
 
 // Resume ends a pause, even an expired one.
 func (o *Operator) Resume(ctx context.Context, name string) error {
-	return o.ask(ctx, verb{"resume", "job resume"}, name, protocol.AskPause{})
+	return o.ask(ctx, verb{"resume", "job resume"}, name, protocol.AskPause{}) // no pause in place of the present one
 }
 
 // SetItem disables an item of the job, or enables it again. A disabled item does not

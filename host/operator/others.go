@@ -22,8 +22,8 @@ const (
 	doPatience  = 20 * time.Second
 )
 
-// AskAll asks servers, which are given by address, and returns those that did not answer, with
-// the reasons. An error of the code NotFound counts as an answer.
+// AskAll asks servers, which are given by address, and returns those that did not answer, with the reasons. An
+// error of the code NotFound counts as an answer: that server does not have what is asked for.
 func AskAll[S any](ctx context.Context, servers map[string]S, ask func(ctx context.Context, address string, s S) error) (unread []string) {
 	return askAll(ctx, servers, askPatience, ask)
 }
@@ -34,6 +34,7 @@ func AskAllTo[S any](ctx context.Context, servers map[string]S, do func(ctx cont
 	return askAll(ctx, servers, doPatience, do)
 }
 
+// askAll is AskAll with a limit for the time of each request.
 func askAll[S any](ctx context.Context, servers map[string]S, patience time.Duration, ask func(context.Context, string, S) error) (unread []string) {
 	var mu sync.Mutex // guards unread
 	var asking errgroup.Group

@@ -35,6 +35,7 @@ func (o *Operator) refuseUnlessForced(ctx context.Context, name string) error {
 	return unlessForced("remove job %s: it would come back from %s; %s", name, strings.Join(files, ", "), cure)
 }
 
+// unlessForced is a refusal that the parameter Force overrides.
 func unlessForced(format string, args ...any) error {
 	refused := failf(host.Refused, nil, format, args...)
 	refused.Unless = Force

@@ -214,7 +214,7 @@ func (o *Operator) readOutline(ctx context.Context, name string, atOnce int) (*p
 		if err != nil {
 			return nil, nil, err
 		}
-		found, err := layout.Found(o.namespace, name, amongst(known))
+		found, err := layout.Found(o.namespace, name, fromMemory(known))
 		if err != nil || found == l {
 			return v, l, err
 		}
@@ -222,8 +222,8 @@ func (o *Operator) readOutline(ctx context.Context, name string, atOnce int) (*p
 	}
 }
 
-// amongst returns a read of nodes that are in known; any other node does not exist.
-func amongst(known map[string]registry.Node) func(paths []string) ([]registry.Node, error) {
+// fromMemory returns a function that reads nodes by path from known. Any other node counts as missing.
+func fromMemory(known map[string]registry.Node) func(paths []string) ([]registry.Node, error) {
 	return func(paths []string) (nodes []registry.Node, err error) {
 		for _, path := range paths {
 			nodes = append(nodes, known[path])
@@ -311,6 +311,7 @@ func failuresOf(v *protocol.View, item int) int {
 	return newest.Failures
 }
 
+// itemReports reports on the items that the registry has of a job, by number.
 func itemReports(v *protocol.View) []ItemReport {
 	var items []ItemReport
 	for _, it := range status.Items(v) {
@@ -323,6 +324,7 @@ func itemReports(v *protocol.View) []ItemReport {
 	return items
 }
 
+// runReport describes an open or pending run.
 func runReport(e protocol.Entry) RunReport {
 	instant, _ := e.RunsFor()
 	return RunReport{Instant: moment(instant), Begun: moment(e.Begun), Cause: string(e.Cause), Attempt: e.Attempt, Request: e.Trigger, Param: e.Param}

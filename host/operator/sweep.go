@@ -43,6 +43,7 @@ func (o *Operator) finishRemoval(ctx context.Context, name string) (found bool, 
 	d := deed{verb: "job remove", job: name, before: "the rest of an unfinished removal"}
 	config, _, _ := l.Nodes()
 	still := []registry.Op{{Kind: registry.Absent, Path: config}, {Kind: registry.Check, Path: mark, Version: n.Stat.Version}}
+	// This writes only the audit row. The sweep below deletes the nodes.
 	if err = o.commit(ctx, d, still...); errors.Is(err, registry.ErrConflict) {
 		return false, nil // another request has finished it, or defined the job
 	}

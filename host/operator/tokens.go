@@ -32,6 +32,7 @@ type Token struct {
 	Expired bool      `json:"expired,omitempty"` // by the registry's clock
 }
 
+// tokenOf describes a token of the registry.
 func tokenOf(t clustertree.Token, now time.Time) Token {
 	r := Token{Name: t.Name, Role: Role(t.Role), Created: time.UnixMilli(t.Created), By: t.By, Expired: expired(t, now)}
 	if t.Until != 0 {
@@ -40,6 +41,7 @@ func tokenOf(t clustertree.Token, now time.Time) Token {
 	return r
 }
 
+// expired reports whether a token is not valid any more; one without Until is valid for ever.
 func expired(t clustertree.Token, now time.Time) bool {
 	return t.Until != 0 && now.UnixMilli() >= t.Until
 }
@@ -139,7 +141,7 @@ func (o *Operator) RevokeToken(ctx context.Context, name string) error {
 	d, sent := deed{verb: "token revoke", detail: "name=" + name}, false
 	return o.changeTokens(ctx, "revoke token "+name, &d, func(all *clustertree.Tokens, _ time.Time) (bool, error) {
 		have, there := all.Find(name)
-		if !there && !sent {
+		if !there && !sent { // after a try without an answer, that try may have removed it
 			return false, failf(host.NotFound, nil, "there is no token %s", name)
 		}
 		d.before, sent = have.Role, true
