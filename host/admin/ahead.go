@@ -36,7 +36,7 @@ func (a aheadHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		a.h.fail(w, r, p)
 		return
 	}
-	r.Body = struct {
+	r.Body = struct { // what was read, and the rest of a body that is too large
 		io.Reader
 		io.Closer
 	}{io.MultiReader(bytes.NewReader(text), r.Body), r.Body}

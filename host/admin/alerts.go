@@ -28,6 +28,7 @@ type alertsDocument struct {
 	Silences []operator.Silence `json:"silences"`
 }
 
+// listAlerts answers with the problems of jobs that last or have just ended, and with the silences.
 func listAlerts(r *request) (alertsDocument, error) {
 	alerts, silences, err := r.op.Alerts(r.Context())
 	return alertsDocument{1, orEmpty(alerts), orEmpty(silences)}, err
@@ -43,6 +44,7 @@ type newSilenceDocument struct {
 	operator.Silence
 }
 
+// silenceJob holds back the alerts of a job for a while.
 func silenceJob(r *request, name string, b *silenceBody) (newSilenceDocument, error) {
 	life, err := time.ParseDuration(b.For)
 	if err != nil {

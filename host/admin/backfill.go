@@ -52,7 +52,7 @@ func backfillJob(r *request) error {
 	if err != nil {
 		return err
 	}
-	body := backfillBody{To: time.Now()}
+	body := backfillBody{To: time.Now()} // for a body without "to"
 	if err := r.readBody(&body); err != nil {
 		return err
 	}

@@ -36,7 +36,7 @@ func (r *request) readBody(to any) error {
 	if r.Header.Get("Content-Encoding") != "" {
 		return refuse(http.StatusUnsupportedMediaType, codeMediaType, "a body is sent as it is, without Content-Encoding")
 	}
-	if sent := r.Header.Get("Content-Type"); sent != "" || len(body) > 0 {
+	if sent := r.Header.Get("Content-Type"); sent != "" || len(body) > 0 { // only an empty body needs no type
 		mediaType, _, err := mime.ParseMediaType(sent)
 		if err != nil || mediaType != jsonType {
 			return notJSON(sent)
@@ -72,6 +72,7 @@ func unread(err error) *problem {
 	return refuse(http.StatusBadRequest, codeBadRequest, "the body cannot be read: "+err.Error())
 }
 
+// notJSON is the problem of a body with a wrong Content-Type, which is sent.
 func notJSON(sent string) *problem {
 	return refuse(http.StatusUnsupportedMediaType, codeMediaType, fmt.Sprintf("the body is %.64q; send %s", sent, jsonType))
 }
@@ -80,7 +81,8 @@ func tooSlow() *problem {
 	return refuse(http.StatusRequestTimeout, codeTimeout, "the body did not come in time")
 }
 
-// parseObject parses one JSON object, and returns all faults of its members.
+// parseObject parses one JSON object into fields, which has a pointer for each known member. It returns all
+// faults of the members.
 func parseObject(body []byte, fields map[string]any) []fault {
 	if !utf8.Valid(body) {
 		return []fault{{Message: "it is not UTF-8"}}
@@ -112,7 +114,8 @@ func parseObject(body []byte, fields map[string]any) []fault {
 	return faults
 }
 
-// parseMember parses one member, and returns what is wrong with it.
+// parseMember parses one member into its field, and returns what is wrong with it; "": nothing. seen has the
+// members before it. It refuses null, which would leave the field as it is.
 func parseMember(name string, value json.RawMessage, fields map[string]any, seen map[string]bool) string {
 	to, ok := fields[name]
 	switch {
@@ -143,6 +146,7 @@ func kindOf(to any) string {
 	return "a string"
 }
 
+// escapePointer writes the name of a member as a part of a JSON Pointer.
 func escapePointer(name string) string {
 	return strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
 }

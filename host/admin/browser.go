@@ -76,6 +76,7 @@ func cookieOf(r *http.Request) (secret string, present bool, err error) {
 	case 1:
 		return all[0].Value, true, nil
 	}
+	// It is not known which of them is of this server.
 	return "", true, unauthenticated("there are several cookies " + cookieName(r) + "; remove them, and sign in again")
 }
 
@@ -89,6 +90,7 @@ func isSecured(r *http.Request) bool {
 	return r.TLS != nil
 }
 
+// cookieName is the name of the session cookie on the connection of a request.
 func cookieName(r *http.Request) string {
 	if isSecured(r) {
 		return secureCookie
@@ -105,10 +107,12 @@ func setCookie(w http.ResponseWriter, r *http.Request, secret string, until time
 	http.SetCookie(w, c)
 }
 
-// ownPage refuses requests with a cookie that do not come from a page of this server. The same
-// site is not enough, since programs on other ports of this machine are the same site.
+// ownPage refuses requests with a cookie that do not come from a page of this server. The same site is not
+// enough, since programs on other ports of this machine are the same site. A write also needs the proof that
+// only the page that has signed in knows.
 func ownPage(r *http.Request, proof string) error {
 	site, reads := r.Header.Get("Sec-Fetch-Site"), r.Method == http.MethodGet || r.Method == http.MethodHead
+	// The value none is a request of the user, such as a typed address. Older browsers send no Sec-Fetch-Site.
 	if site != "" && site != "same-origin" && (site != "none" || !reads) {
 		return refuse(http.StatusForbidden, codeCrossSite, "a page of another origin sent this request with the cookie of this one")
 	}
@@ -154,6 +158,7 @@ type sessionDocument struct {
 	CSRF    string        `json:"csrf,omitempty"`
 }
 
+// showSession answers who the caller is, with the end of a browser session if it has one.
 func showSession(r *request) (sessionDocument, error) {
 	d := sessionDocument{Version: 1, Name: r.caller.Name, Role: r.caller.Role}
 	if r.caller.way == operator.BySession {
@@ -162,6 +167,8 @@ func showSession(r *request) (sessionDocument, error) {
 	return d, nil
 }
 
+// signInAction begins a browser session: it answers the caller of a token with a cookie, which the browser then
+// sends in place of the token.
 func signInAction() action {
 	return action{takes: reflect.TypeFor[nothing](), gives: reflect.TypeFor[sessionDocument](), status: http.StatusOK, do: func(r *request) error {
 		if err := r.readBody(new(nothing)); err != nil {
@@ -185,6 +192,7 @@ func signInAction() action {
 	}}
 }
 
+// signOut ends the browser session of the caller, and deletes its cookie.
 func signOut(r *request, _ *nothing) error {
 	if r.caller.way != operator.BySession {
 		return refuse(http.StatusConflict, codeRefused, "this request has no cookie of a session to end; a token is ended by `token revoke`")

@@ -65,13 +65,14 @@ func (g *gathered) ask(ctx context.Context, name string, from, to int64) map[str
 	clients, unread := g.r.others(ctx, name, operator.View)
 	maps.DeleteFunc(clients, func(address string, _ *Client) bool { return g.silent[address] })
 	left := time.Until(g.until)
-	if name == "" {
+	if name == "" { // the rest is for requests for single jobs, if this one fails
 		left /= 3
 	}
 	within, cancel := context.WithTimeout(ctx, left)
 	defer cancel()
 	var mu sync.Mutex // guards all and silent
 	all, silent := []trace.Row{}, []string{}
+	// short names the servers that did not return all their rows, silent those of them that did not answer at all.
 	short := operator.AskAllTo(within, clients, func(ctx context.Context, address string, c *Client) error {
 		err := touching(ctx, c, name, from, to, func(page []trace.Row) error {
 			mu.Lock()
@@ -94,7 +95,7 @@ func (g *gathered) ask(ctx context.Context, name string, from, to int64) map[str
 		}
 		return err
 	})
-	if name == "" && within.Err() != nil {
+	if name == "" && within.Err() != nil { // too many rows, or no time: each job is asked for by itself
 		return nil
 	}
 	for _, address := range silent {
@@ -120,11 +121,11 @@ var errTooManyRows = errors.New("there are too many rows")
 // all. Only gaps can begin before and reach into it, so it reads earlier rows only of the states that gaps have.
 func touching(ctx context.Context, c *Client, name string, from, to int64, take func([]trace.Row) error) error {
 	within := RunsWanted{Job: name, Until: to + 1}
-	if from < 0 { // no row has such an instant
+	if from < 0 { // no row has an instant before it, so there is nothing to read separately
 		return pages(ctx, c, within, from, take)
 	}
 	within.Since = from + 1
-	if err := pages(ctx, c, within, math.MinInt64, take); err != nil {
+	if err := pages(ctx, c, within, math.MinInt64, take); err != nil { // Since has left out the earlier ones
 		return err
 	}
 	for _, state := range []trace.State{trace.Missed, trace.Skipped, trace.Lost} {
@@ -135,7 +136,9 @@ func touching(ctx context.Context, c *Client, name string, from, to int64, take 
 	return nil
 }
 
-// pages passes on the wanted rows that end after an instant. It drops rows of another job than the wanted one.
+// pages passes on the wanted rows that end after an instant, page by page and without the texts of guests, which
+// need much memory. It drops rows of another job, since a server may answer with anything. A server that does not
+// advance would be asked for ever, so a repeated cursor ends it.
 func pages(ctx context.Context, c *Client, want RunsWanted, after int64, take func([]trace.Row) error) error {
 	for want.Limit = maxPage; ; {
 		page, err := pageOf(ctx, c, want)
@@ -153,6 +156,7 @@ func pages(ctx context.Context, c *Client, want RunsWanted, after int64, take fu
 	}
 }
 
+// pageOf requests one page, with a limit of its time.
 func pageOf(ctx context.Context, c *Client, want RunsWanted) (RunsPage, error) {
 	ctx, cancel := context.WithTimeout(ctx, pageTime)
 	defer cancel()

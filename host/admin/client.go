@@ -91,6 +91,7 @@ func (c *Client) send(ctx context.Context, method, path, mediaType string, body 
 	return c.do(r)
 }
 
+// newRequest makes a request to the server. An empty media type stands for no body.
 func (c *Client) newRequest(ctx context.Context, method, path, mediaType string, body io.Reader) (*http.Request, error) {
 	r, err := http.NewRequestWithContext(ctx, method, c.base+path, body)
 	if err != nil {
@@ -119,7 +120,8 @@ func (c *Client) do(r *http.Request) (*http.Response, error) {
 	return nil, refused(answer)
 }
 
-// lost is the error of a request without an answer.
+// lost is the error of a request to the server at path that has no complete answer. Unless it only reads, or was
+// not sent, its outcome is unknown.
 func lost(method, path string, err error) error {
 	code := host.Unavailable
 	dial, isDial := errors.AsType[*net.OpError](err)
@@ -146,7 +148,7 @@ func refused(answer *http.Response) error {
 	if _, ok := statuses[host.Code(p.Code)]; ok {
 		e := &host.Error{Code: host.Code(p.Code), Msg: p.Detail}
 		if len(p.Errors) == 1 && e.Code == host.Refused {
-			e.Unless = strings.TrimPrefix(p.Errors[0].Pointer, "/")
+			e.Unless = strings.TrimPrefix(p.Errors[0].Pointer, "/") // the parameter that overrides the refusal
 		}
 		return e
 	}

@@ -89,6 +89,7 @@ func serverURL(address string) (*url.URL, error) {
 	return u, nil
 }
 
+// wrongAddress is the error of an address that cannot be used. It hides a password in the address.
 func wrongAddress(address, hint string) error {
 	if u, err := url.Parse(address); err == nil && u.User != nil {
 		address = u.Redacted()
@@ -102,7 +103,8 @@ func leadsHere(name string) bool {
 	return name == "localhost" || err == nil && a.IsLoopback()
 }
 
-// ReadToken reads a token from a file that no other user may read.
+// ReadToken reads a token from a file that no other user may read. Only the mode of a regular file counts, so the
+// name may be that of a pipe.
 func ReadToken(name string) (string, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -116,7 +118,7 @@ func ReadToken(name string) (string, error) {
 	case info.Mode().IsRegular() && info.Mode()&(fs.ModePerm&0o077) != 0:
 		return "", &host.Error{Code: host.Denied, Msg: fmt.Sprintf("other users may read the token in %s (mode %04o); give it the mode 0600", name, info.Mode().Perm())}
 	}
-	text, err := io.ReadAll(io.LimitReader(f, maxToken+2))
+	text, err := io.ReadAll(io.LimitReader(f, maxToken+2)) // with a line break
 	token := strings.TrimSpace(string(text))
 	if err != nil || token == "" || len(token) > maxToken || strings.ContainsFunc(token, func(c rune) bool { return c <= ' ' || c > '~' }) {
 		return "", &host.Error{Code: host.Invalid, Msg: name + " has no token: it is one line, as token create prints it", Err: err}

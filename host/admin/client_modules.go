@@ -74,7 +74,7 @@ func (c *Client) WithdrawModule(ctx context.Context, name, digest string) error 
 	return c.post(ctx, name, ":withdraw-module", map[string]string{"digest": digest})
 }
 
-// AwaitModule is operator.Operator.AwaitModule.
+// AwaitModule is operator.Operator.AwaitModule. It reads the job again and again.
 func (c *Client) AwaitModule(ctx context.Context, name, digest string, report func(operator.ModuleWait)) error {
 	again := time.NewTicker(pollInterval)
 	defer again.Stop()
@@ -93,7 +93,7 @@ func (c *Client) AwaitModule(ctx context.Context, name, digest string, report fu
 				return nil
 			}
 		}
-		if err != nil && ctx.Err() == nil {
+		if err != nil && ctx.Err() == nil { // else the end of ctx is reported below
 			return err
 		}
 		if err == nil {

@@ -14,6 +14,8 @@ import (
 // Runs returns a page of rows from the histories of the cluster or, if want.Run is set, all
 // attempts of that run. want.Limit is at most MaxRuns.
 func (c *Client) Runs(ctx context.Context, want RunsWanted) (page RunsPage, err error) {
+	// There are three paths: of one run, of a job's rows, and of the rows of all jobs. Only the last one takes all
+	// filters, also for a single job.
 	wide := want.Run == "" && (want.Job == "" || want.Cause != "" || want.Since != 0 || want.Until != 0 || want.Logs)
 	name := want.Job
 	if !wide {

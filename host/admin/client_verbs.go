@@ -41,6 +41,8 @@ func (c *Client) SetServers(ctx context.Context, ip string, disabled bool) (set,
 	return c.serverVerb(ctx, ip, verbOf(disabled), nil)
 }
 
+// serverVerb sends a request about the servers at an address, and returns what Operator.SetServers returns. It
+// refuses names that would make another path.
 func (c *Client) serverVerb(ctx context.Context, ip, verb string, body any) (set, unread []string, err error) {
 	if ip == "" || ip == "." || ip == ".." {
 		return nil, nil, &host.Error{Code: host.NotFound, Msg: fmt.Sprintf("no job knows a server %q", ip)}

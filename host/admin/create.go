@@ -76,7 +76,7 @@ func (c *Client) CreateJob(ctx context.Context, text operator.JobText, _ func(op
 	return d.Warning, err
 }
 
-// unheld warns if neither this server nor another one that answers has a module.
+// unheld is an operator.Unheld: it warns if neither this server nor another one that answers has a module.
 func (r *request) unheld(ctx context.Context, digest string) string {
 	if r.h.o.Held == nil {
 		return ""

@@ -43,6 +43,7 @@ type configDocument struct {
 	StrategyModule string `json:"strategy_module,omitempty"`
 }
 
+// documentOf converts a report. It has an empty list in place of nil, which JSON would show as null.
 func documentOf(r *operator.JobReport) jobDocument {
 	d := jobDocument{JobReport: *r}
 	if c := r.Config; c != nil {

@@ -33,7 +33,9 @@ type dryDocument struct {
 // dry reports whether the request is a dry run.
 func (r *request) dry() bool { return r.query.Get(dryName) == "true" }
 
-// try carries out an action, or in a dry run answers with the changes that it would make.
+// try carries out an action, or in a dry run answers with the changes that it would make. In a dry run the
+// Operator writes nothing, and the answer of the action itself is dropped. An action with reports answers dry runs
+// by itself.
 func (r *request) try(a *action) error {
 	if !r.dry() || a.reports {
 		return a.do(r)

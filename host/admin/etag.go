@@ -70,7 +70,8 @@ func (r *request) tags(header string) (tags []string, star bool, err error) {
 	return tags, false, nil
 }
 
-// onlyIfMatch makes a request that writes depend on its header If-Match. Only jobs have tags.
+// onlyIfMatch makes a request that writes depend on its header If-Match: it is refused unless one of the tags there
+// is that of the job, or its edition. Only jobs have tags. The header "*" allows any state.
 func (r *request) onlyIfMatch(aboutJob bool) error {
 	tags, star, err := r.tags(matchHeader)
 	if err != nil || star || tags == nil {
@@ -101,7 +102,7 @@ func (r *request) unchanged(document any) (bool, error) {
 	}
 	r.w.Header().Set(etagHeader, tag)
 	for _, one := range have {
-		known = known || strings.TrimPrefix(one, "W/") == tag
+		known = known || strings.TrimPrefix(one, "W/") == tag // this header compares weakly
 	}
 	return known, nil
 }

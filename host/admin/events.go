@@ -124,6 +124,7 @@ func (s *streams) begin(caller string) bool {
 	return true
 }
 
+// end makes room for another stream.
 func (s *streams) end(caller string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -134,11 +135,13 @@ func (s *streams) end(caller string) {
 	}
 }
 
+// tooMany is the problem of a caller for whom begin was false.
 func (s *streams) tooMany() *problem {
 	return refuse(http.StatusServiceUnavailable, codeBusy, fmt.Sprintf(s.refusal, s.most, s.each))
 }
 
-// follow sends events as they come.
+// follow sends events as they come. For another server it sends only those of this one. Streams of servers are
+// counted apart from those of callers, by server and once more by the caller that they name.
 func follow(r *request) error {
 	counted := &r.h.streams
 	if r.caller.way == operator.ByServer {
@@ -154,7 +157,7 @@ func follow(r *request) error {
 	defer counted.end(r.caller.key())
 	ctx, end := context.WithTimeout(r.Context(), streamTime)
 	s := newFeed(r)
-	defer s.following.Wait()
+	defer s.following.Wait() // for what followOthers has started
 	defer end()
 	r.w.Header().Set("Content-Type", eventsType)
 	admit, beat := time.NewTicker(admitEvery), time.NewTicker(beatEvery)
@@ -177,7 +180,7 @@ func follow(r *request) error {
 			if !r.stillAdmitted() {
 				return nil
 			}
-			s.followOthers(ctx, true)
+			s.followOthers(ctx, true) // servers that have come since
 		case <-ended:
 			return nil
 		case <-ctx.Done():

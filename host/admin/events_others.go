@@ -70,6 +70,7 @@ type received struct {
 	to   *place // the client's new place; nil: unchanged
 }
 
+// newFeed returns the feed of a request. It continues after the event that the client names as its last one.
 func newFeed(r *request) *feed {
 	s := &feed{r: r, lastID: r.Header.Get(lastEventHeader), received: make(chan received), others: map[string]bool{}, own: true}
 	s.places.of = map[string]place{}
@@ -83,7 +84,7 @@ func newFeed(r *request) *feed {
 		}
 	}
 	s.own = s.wants(s.at.Server)
-	s.text.WriteString("retry: 100\n\n")
+	s.text.WriteString("retry: 100\n\n") // the client reconnects after 100 ms
 	if s.own {
 		s.seen, s.gap = r.h.o.Events.seen(s.lastID)
 		s.places.reached("", place{r.h.o.Events.life, s.seen})
@@ -113,7 +114,7 @@ func (s *feed) write(h received) {
 	s.text.WriteByte('\n')
 }
 
-// notice returns an event about the server itself.
+// notice makes h an event about its server itself: that events are missing, do not come, or come again.
 func (h received) notice(kind, reason string) received {
 	about := h.from
 	about.Reason = reason
@@ -121,6 +122,7 @@ func (h received) notice(kind, reason string) received {
 	return h
 }
 
+// dataOf is the data of an event about a server.
 func dataOf(about aboutServer) []byte {
 	data, err := json.Marshal(about)
 	if err != nil {
@@ -129,7 +131,8 @@ func dataOf(about aboutServer) []byte {
 	return data
 }
 
-// writeOwn adds the new events of this server, and returns a channel that is closed when there are more.
+// writeOwn adds the new events of this server, and returns a channel that is closed when there are more; nil if they
+// are not wanted. If the client has missed some, it first adds an event that says so.
 func (s *feed) writeOwn() (more <-chan struct{}) {
 	if !s.own {
 		return nil
@@ -237,7 +240,8 @@ var (
 	errHasLeft  = errors.New("it is not in the registry")
 )
 
-// listen reads one stream of another server.
+// listen reads one stream of another server until it ends, and passes on its events. id is the id of the last event
+// that the client has of it. It gives up if nothing comes for silentAfter.
 func (s *feed) listen(ctx context.Context, address, id string, take func(received)) error {
 	within, end := context.WithCancelCause(ctx)
 	defer end(nil)
@@ -274,7 +278,7 @@ func (s *feed) listen(ctx context.Context, address, id string, take func(receive
 	return nil
 }
 
-// clientOf returns a client of the server that has an address now.
+// clientOf returns a client of the server that has an address now. A restarted server has another key.
 func (s *feed) clientOf(address string) (*Client, error) {
 	all, err := s.r.h.o.Servers.Others()
 	if err != nil {
@@ -310,6 +314,7 @@ func readEvents(body io.Reader, alive func(), take func(received)) error {
 			err = json.Compact(&line, []byte(value))
 			h.data = line.Bytes()
 		case lines.Text() == "" && (h.to != nil || h.kind != ""):
+			// Each event has a place. Without a kind it has no data either, and only the place counts.
 			if h.to == nil || (h.kind == "") != (h.data == nil) || !isEventKind(h.kind) || h.kind == silentEvent || h.kind == followedEvent {
 				return notEvents(nil)
 			}
@@ -326,6 +331,7 @@ func readEvents(body io.Reader, alive func(), take func(received)) error {
 	return nil
 }
 
+// notEvents is the error of a server that does not follow the format.
 func notEvents(err error) error {
 	return &host.Error{Code: host.Internal, Msg: "it sends something other than events", Err: err}
 }

@@ -74,7 +74,7 @@ func (h *Handler) admit(r *http.Request) (visitor, error) {
 		}
 		return v, err
 	}
-	if err != nil || v.way == "" {
+	if err != nil || v.way == "" { // no caller is known: err says why, or the route is open
 		return v, h.unnamed(from, now, err)
 	}
 	of := h.callers
@@ -144,10 +144,12 @@ func bearer(r *http.Request) (token string, present bool, err error) {
 	return token, true, nil
 }
 
+// unauthenticated is the problem of a request whose sender does not prove who it is.
 func unauthenticated(detail string) *problem {
 	return refuse(http.StatusUnauthorized, codeUnauthenticated, detail)
 }
 
+// tooMany is the problem of a sender that has to wait. what says what there is too much of.
 func tooMany(what string, wait time.Duration) *problem {
 	seconds := int(math.Ceil(wait.Seconds()))
 	p := refuse(http.StatusTooManyRequests, codeTooMany, fmt.Sprintf("too many %s; try again in %d s", what, seconds))

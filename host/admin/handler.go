@@ -129,8 +129,9 @@ func NewHandler(o Options) *Handler {
 		nonces:     nonces{until: map[string]time.Time{}},
 		uploads:    make(chan struct{}, uploadsAtOnce), mostRows: maxElsewhere, checkTime: checkTime, doctorTime: doctorTime,
 	}
-	called := map[string]verbs{} // of methods and paths that end with a verb
-	methods := map[string][]string{}
+	// A pattern of the mux cannot end with a verb, so routes that differ only in the verb have one pattern together.
+	called := map[string]verbs{}     // by the pattern
+	methods := map[string][]string{} // of routes without a verb, by the path
 	for _, one := range all {
 		if one.served != nil && !one.served(&o) {
 			continue
@@ -161,7 +162,7 @@ type verbs map[string]*route
 // methods of the same path without a verb.
 func (h *Handler) call(w http.ResponseWriter, r *http.Request, of verbs, without []string) {
 	var one *route
-	for _, one = range of {
+	for _, one = range of { // any of them, since they have the same path
 		break
 	}
 	names := one.pathNames()
@@ -216,7 +217,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.fail(w, r, noRoute(r))
 		return
 	}
-	if answer, pattern := h.mux.Handler(r); pattern == "" {
+	if answer, pattern := h.mux.Handler(r); pattern == "" { // the mux would answer with text, not with a problem
 		of := headers{}
 		answer.ServeHTTP(of, r)
 		if allow := of.Header().Get("Allow"); allow != "" {
@@ -242,11 +243,12 @@ func (h headers) Write(b []byte) (int, error) { return len(b), nil }
 // WriteHeader drops the status.
 func (h headers) WriteHeader(int) {}
 
+// noRoute is the problem of a path that no route has.
 func noRoute(r *http.Request) *problem {
 	return refuse(http.StatusNotFound, codeNoRoute, fmt.Sprintf("there is nothing at %.256q", r.URL.Path))
 }
 
-// serve answers one request, by one call of an Operator.
+// serve answers one request of a route, by one call of an Operator. ServeHTTP has admitted the caller.
 func (h *Handler) serve(w http.ResponseWriter, r *http.Request, one *route) {
 	caller, _ := r.Context().Value(visitorKey{}).(visitor)
 	if !isOpen(one.path) {

@@ -62,6 +62,7 @@ type Checked struct {
 	trace.Report
 }
 
+// historyRoutes are the routes of histories as a whole.
 func historyRoutes() []route {
 	moment := schema{"type": "integer", "minimum": 0}
 	return []route{
@@ -178,6 +179,7 @@ type findingDocument struct {
 	Detail  string `json:"detail"`
 }
 
+// checkHistory compares the histories of this server and the others with the schedules of this server's jobs.
 func checkHistory(r *request) (checkedDocument, error) {
 	from, err := r.moment("from")
 	if err != nil {
@@ -236,6 +238,7 @@ func purgeAction() action {
 		if b.OlderThan != "" {
 			p.Age, err = time.ParseDuration(b.OlderThan)
 		}
+		// An age of 0 would stand for no limit.
 		if err != nil || p.Age < 0 || b.OlderThan != "" && p.Age == 0 || p.PerJob < 0 || p.Bytes < 0 {
 			return purgedDocument{}, refuse(http.StatusUnprocessableEntity, codeInvalid, `write "older_than" as a time such as 720h, and numbers of 1 or more`)
 		}
@@ -345,9 +348,9 @@ func (c *Client) PurgeHistory(ctx context.Context, p Purge) (Purged, error) {
 	return d.Purged, err
 }
 
-// RetryModule makes the server compile a refused module again.
+// RetryModule makes the server compile a refused module again. prefix is the beginning of its digest.
 func (c *Client) RetryModule(ctx context.Context, prefix string) (digest string, err error) {
-	if _, err := checkName(prefix); err != nil {
+	if _, err := checkName(prefix); err != nil { // it would make another path
 		return "", &host.Error{Code: host.NotFound, Msg: "there is no such module"}
 	}
 	var d retriedDocument
@@ -361,7 +364,7 @@ type retriedDocument struct {
 	DryRun  bool   `json:"dry_run,omitempty"`
 }
 
-// retryAction makes the server compile a refused module again.
+// retryAction makes the server compile a module again that it refuses since an earlier try crashed it.
 func retryAction() action {
 	does := calls(func(r *request, _ *nothing) (retriedDocument, error) {
 		digest, err := r.h.o.RetryModule(r.PathValue("digest"), r.dry())

@@ -32,6 +32,7 @@ func listJobs(r *request) (jobsDocument, error) {
 	return d, err
 }
 
+// showJob answers with the report on the job in the path.
 func showJob(r *request) (shownDocument, error) {
 	name, err := r.jobName()
 	if err != nil {
@@ -44,6 +45,7 @@ func showJob(r *request) (shownDocument, error) {
 	return shownOf(report), nil
 }
 
+// shownOf is the document of one job, from which its tag is made.
 func shownOf(r *operator.JobReport) shownDocument {
 	return shownDocument{Version: 1, jobDocument: documentOf(r)}
 }
@@ -111,6 +113,7 @@ type removeBody struct {
 	Force bool `json:"force"`
 }
 
+// removeJob deletes the job in the path from the registry.
 func removeJob(r *request, b *removeBody) error {
 	name, err := r.jobName()
 	if err != nil {

@@ -79,12 +79,14 @@ func (c *certificates) forClient(hello *tls.ClientHelloInfo) (*tls.Config, error
 	return c.config, nil
 }
 
+// changed reports whether a file has changed since load.
 func (c *certificates) changed() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.stamps != c.stampsNow()
 }
 
+// stampsNow returns the stamps of the files as they are now; zero for one that is not there.
 func (c *certificates) stampsNow() (all [3]stamp) {
 	for i, name := range []string{c.files.Cert, c.files.Key, c.files.ClientCA} {
 		if info, err := os.Stat(name); err == nil {

@@ -10,6 +10,7 @@ import (
 
 const maintenancePath = "/api/v1/maintenance"
 
+// maintenanceRoutes are those of the maintenance, a period without alerts in which jobs are paused.
 func maintenanceRoutes() []route {
 	return []route{
 		{method: http.MethodGet, path: maintenancePath, right: operator.View, does: shows(showMaintenance), says: "answers as `maintenance list`", fails: []string{codeRefused}},
@@ -67,6 +68,7 @@ func (c *Client) EndMaintenance(ctx context.Context) (*operator.Maintenance, err
 	return c.maintenance(ctx, http.MethodDelete, nil)
 }
 
+// maintenance sends a request about the maintenance, and returns the one in the answer; nil if there is none.
 func (c *Client) maintenance(ctx context.Context, method string, body any) (*operator.Maintenance, error) {
 	var d presentMaintenanceDocument
 	err := c.read(ctx, method, maintenancePath, body, &d)

@@ -32,6 +32,7 @@ type modulesDocument struct {
 	Next    string                   `json:"next,omitempty"`
 }
 
+// listModules answers with a page of modules, by digest.
 func listModules(r *request) (modulesDocument, error) {
 	d := modulesDocument{Version: 1}
 	limit, err := r.limit()
@@ -87,6 +88,7 @@ type pruneBody struct {
 	Here bool `json:"here"`
 }
 
+// pruneModules deletes modules that nothing uses, on the disks of all servers or of this one.
 func pruneModules(r *request) error {
 	var b pruneBody
 	if err := r.readBody(&b); err != nil {
@@ -109,6 +111,7 @@ func pruneModules(r *request) error {
 // that cannot be asked keep their modules and need not answer, since the registry alone shows what is used.
 func (r *request) pruneAll(ctx context.Context, p operator.Prune) (operator.PruneReport, error) {
 	clients, unread := r.listed(operator.Publish)
+	// First a dry run, which shows whether all of them answer.
 	would, silent := prunedBy(ctx, clients, true)
 	if silent = append(silent, unread...); len(silent) > 0 && !p.DryRun {
 		return operator.PruneReport{}, &host.Error{Code: host.Refused, Msg: fmt.Sprintf("prune modules: nothing was removed, as these servers do not answer: %.1024s; "+
@@ -124,8 +127,8 @@ func (r *request) pruneAll(ctx context.Context, p operator.Prune) (operator.Prun
 
 // prunedBy asks other servers to prune, and returns what each has removed, or would remove.
 func prunedBy(ctx context.Context, clients map[string]*Client, dry bool) (all []operator.PrunedElsewhere, unread []string) {
-	var mu sync.Mutex // guards all
-	ask := operator.AskAllTo[*Client]
+	var mu sync.Mutex                 // guards all
+	ask := operator.AskAllTo[*Client] // deleting takes longer
 	if dry {
 		ask = operator.AskAll
 	}

@@ -36,8 +36,8 @@ func signatureParameter() parameter {
 	}
 }
 
-// signing returns the keys for an uploaded module, and its signature. It refuses an upload that is
-// refused whatever its bytes are.
+// signing returns the keys for an uploaded module, and its signature. It refuses an upload that would be refused
+// whatever its bytes are, before they are sent. digest is "" if it is not known yet.
 func (r *request) signing(digest string) (host.Signing, error) {
 	s, err := r.signed()
 	if err == nil && r.h.o.Admit != nil {
@@ -46,6 +46,7 @@ func (r *request) signing(digest string) (host.Signing, error) {
 	return s, err
 }
 
+// signed is signing without that refusal: it only parses the header.
 func (r *request) signed() (host.Signing, error) {
 	s := host.Signing{Keys: r.h.o.ModuleKeys}
 	value, sent := r.Header[signatureHeader]
@@ -63,7 +64,7 @@ func (r *request) signed() (host.Signing, error) {
 	return s, nil
 }
 
-// keepModule stores a module.
+// keepModule stores the module in the body on this server's disk, under the digest in the path.
 func keepModule(r *request) error {
 	if r.h.o.Receive == nil {
 		return noRoute(r.Request)
@@ -75,7 +76,7 @@ func keepModule(r *request) error {
 	}
 	return r.receive(shutdownTimeout, func(m *host.ReceivedModule) error {
 		keep := m.Keep
-		if r.dry() {
+		if r.dry() { // check it as Keep would, and store nothing
 			keep = m.Check
 		}
 		if err := keep(digest, s.Signature); err != nil {

@@ -49,7 +49,7 @@ type statDocument struct {
 func readNodes(r *request) (nodesDocument, error) {
 	paths := r.query["path"]
 	for _, at := range paths {
-		if !strings.HasPrefix(at, "/") || path.Clean(at) != at {
+		if !strings.HasPrefix(at, "/") || path.Clean(at) != at { // one wrong path makes the whole request wrong
 			paths = nil
 			break
 		}
@@ -113,7 +113,8 @@ func (r *reader) Read(ctx context.Context, path string) (registry.Node, error) {
 	return nodes[0], nil
 }
 
-// ReadMany implements operator.ManyReader.
+// ReadMany implements operator.ManyReader. It sends further requests as long as an answer has only the first of the
+// nodes.
 func (r *reader) ReadMany(ctx context.Context, paths []string) ([]registry.Node, error) {
 	select {
 	case r.places <- struct{}{}:
@@ -138,7 +139,7 @@ func (r *reader) ReadMany(ctx context.Context, paths []string) ([]registry.Node,
 	return nodes, nil
 }
 
-// queryOf returns the query for the first paths, as many as fit into one request.
+// queryOf returns the query for the first paths, as many as fit into the head of one request, but at least one.
 func queryOf(paths []string) string {
 	var b strings.Builder
 	for _, at := range paths {

@@ -31,11 +31,12 @@ func openAPIAction() action {
 	}}
 }
 
+// openAPIOf returns the OpenAPI document of routes.
 func openAPIOf(all []route) schema {
 	documents, paths := newSchemas(), map[string]schema{}
 	for i := range all {
 		r := &all[i]
-		at := strings.ReplaceAll(r.path, "...}", "}")
+		at := strings.ReplaceAll(r.path, "...}", "}") // OpenAPI has no parameters of several parts
 		if paths[at] == nil {
 			paths[at] = schema{}
 		}
@@ -89,6 +90,7 @@ func (r *route) operationID() string {
 	return id.String()
 }
 
+// parameters describes the parameters of the path, the query and the headers.
 func (r *route) parameters() []schema {
 	var all []schema
 	for _, name := range r.pathNames() {
@@ -165,7 +167,8 @@ func (r *route) responses(documents schemas) map[string]schema {
 	return all
 }
 
-// orDry describes an answer of the status OK to a route that writes.
+// orDry describes the answers of a route that writes with the status OK: that of a dry run and, if the route has
+// this status itself, done.
 func (r *route) orDry(done schema, documents schemas) schema {
 	tried := documents.of(reflect.TypeFor[dryDocument]())
 	if r.does.status != http.StatusOK {
@@ -174,4 +177,5 @@ func (r *route) orDry(done schema, documents schemas) schema {
 	return schema{"description": done["description"], "content": content(jsonType, schema{"oneOf": []schema{documents.of(r.does.gives), tried}})}
 }
 
+// content describes a body of one media type.
 func content(mediaType string, s schema) schema { return schema{mediaType: schema{"schema": s}} }

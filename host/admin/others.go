@@ -22,7 +22,7 @@ type asking struct {
 	caller operator.Caller
 }
 
-// RoundTrip implements http.RoundTripper.
+// RoundTrip implements http.RoundTripper. Over TLS the two servers check each other's keys of the registry.
 func (a asking) RoundTrip(r *http.Request) (*http.Response, error) {
 	own, err := a.by.Own()
 	if err != nil {
@@ -108,7 +108,7 @@ func (r *request) unlisted(ctx context.Context, name string) []string {
 // only what this one knows itself, so that no request goes in circles.
 func (r *request) asksOthers() bool { return r.h.o.Servers != nil && r.caller.way != operator.ByServer }
 
-// logs returns the logs of all servers or, for another server, of this one.
+// logs returns the logs of all servers or, if another server asks, of this one.
 func (r *request) logs() *operator.RunLogs {
 	if r.h.o.Servers == nil {
 		return r.h.o.Logs
@@ -128,7 +128,8 @@ func (r *request) logs() *operator.RunLogs {
 	return all
 }
 
-// rows returns a page of the rows of all servers or, for another server, of this one.
+// rows returns a page of the rows of all servers, the newest first, or of this one if another server asks or this one
+// has the rows of all.
 func (r *request) rows(ctx context.Context, want RunsWanted) (RunsPage, error) {
 	rows, next, err := r.h.o.Runs(ctx, want)
 	if err != nil || !r.asksOthers() || r.h.o.SharedRuns {
@@ -148,6 +149,7 @@ func (r *request) rows(ctx context.Context, want RunsWanted) (RunsPage, error) {
 		}
 		mu.Lock()
 		defer mu.Unlock()
+		// Two servers may have the same row, which counts once.
 		rows = trace.Newest(append(rows, page.Rows...), func(r *trace.Row) *trace.Row { return r })
 		if page.Next != "" || len(rows) > limit {
 			more, rows = true, rows[:min(len(rows), limit)]
@@ -156,12 +158,13 @@ func (r *request) rows(ctx context.Context, want RunsWanted) (RunsPage, error) {
 	})
 	page := RunsPage{Rows: rows, Unread: append(unanswered, unread...)}
 	if more && len(rows) > 0 {
-		page.Next = trace.PlaceOf(&rows[len(rows)-1]).String()
+		page.Next = trace.PlaceOf(&rows[len(rows)-1]).String() // a cursor for every server
 	}
 	return page, nil
 }
 
-// recallAll makes the Operator read the histories of all servers.
+// recallAll makes the Operator read the histories of all servers, and not only that of this server. If another server
+// asks, that one history stays.
 func (r *request) recallAll() {
 	if r.h.o.Runs == nil || !r.asksOthers() {
 		return

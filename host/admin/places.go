@@ -10,7 +10,7 @@ import (
 // lifeLength is the length of Events.life, in bytes.
 const lifeLength = 8
 
-// maxPlaces limits the places in the id of an event.
+// maxPlaces limits the places in the id of an event: those of this stream, and as many of an earlier one.
 const maxPlaces = 2 * (maxFollowed + 1)
 
 // place is the number of events that a client has of one life of a server, which is one process.
@@ -44,8 +44,8 @@ type places struct {
 	left []place
 }
 
-// reached sets the client's place in the events of a server. It ignores a place in the life of another server,
-// whose events the client would lose.
+// reached sets the client's place in the events of the server at an address; "" is this one. It ignores a place in a
+// life that the server at another address has: with two places in it, the client would lose events of that server.
 func (p *places) reached(address string, to place) {
 	for at, one := range p.of {
 		if at != address && one.life == to.life {

@@ -72,6 +72,7 @@ type fault struct {
 // Error returns the text for people.
 func (p *problem) Error() string { return p.Detail }
 
+// refuse makes a problem. faults are details for programs.
 func refuse(status int, code, detail string, faults ...fault) *problem {
 	return &problem{Status: status, Code: code, Detail: detail, Errors: faults}
 }

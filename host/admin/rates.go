@@ -64,7 +64,7 @@ func (l *rates) add(key string, now time.Time) *rate {
 			}
 		}
 	}
-	if len(l.of) >= maxRates {
+	if len(l.of) >= maxRates { // still: it shares the rate of all further keys
 		key = ""
 	}
 	if l.of[key] == nil {

@@ -30,7 +30,7 @@ type reloadedDocument struct {
 	NeedRestart []string `json:"need_restart"`
 }
 
-// reload makes the server read its files again.
+// reload makes the server read its files again. If they have several faults, the problem lists each.
 func reload(r *request, _ *nothing) (reloadedDocument, error) {
 	d, err := r.h.o.Reload(r.Context(), r.dry())
 	if err != nil {

@@ -49,6 +49,7 @@ func (r *route) aboutJob() bool { return strings.HasPrefix(r.path, jobsPath+"/{j
 // role returns the role with the fewest rights that may send a request of the route.
 func (r *route) role() operator.Role { return roleFor(r.right) }
 
+// roleFor returns the role with the fewest rights that has this one.
 func roleFor(do operator.Right) operator.Role {
 	all := operator.Roles()
 	return all[slices.IndexFunc(all, func(one operator.Role) bool { return one.May(do) })]
@@ -89,7 +90,7 @@ type action struct {
 // nothing is a body without members.
 type nothing struct{}
 
-// shows answers a request that only reads by a document.
+// shows is the action of a route that only reads: it answers with the document that do returns.
 func shows[A any](do func(*request) (A, error)) action {
 	return action{gives: reflect.TypeFor[A](), status: http.StatusOK, do: func(r *request) error {
 		d, err := do(r)
@@ -100,7 +101,8 @@ func shows[A any](do func(*request) (A, error)) action {
 	}}
 }
 
-// showsTagged is shows with an ETag, for a document that its writes may depend on.
+// showsTagged is shows with an ETag. A later write may depend on the tag, and a client that has the document
+// already gets only the status.
 func showsTagged[A any](do func(*request) (A, error)) action {
 	return action{gives: reflect.TypeFor[A](), status: http.StatusOK, tagged: true, do: func(r *request) error {
 		d, err := do(r)
@@ -118,7 +120,7 @@ func showsTagged[A any](do func(*request) (A, error)) action {
 	}}
 }
 
-// calls answers a request with a body by a document.
+// calls is the action of a route that takes a body: it answers with the document that do returns.
 func calls[B, A any](do func(*request, *B) (A, error)) action {
 	return action{takes: reflect.TypeFor[B](), gives: reflect.TypeFor[A](), status: http.StatusOK, do: func(r *request) error {
 		var body B
@@ -133,7 +135,7 @@ func calls[B, A any](do func(*request, *B) (A, error)) action {
 	}}
 }
 
-// does carries a request out and answers without a document.
+// does is calls without a document in the answer.
 func does[B any](do func(*request, *B) error) action {
 	return action{takes: reflect.TypeFor[B](), status: http.StatusNoContent, do: func(r *request) error {
 		var body B
@@ -159,7 +161,8 @@ func callsJob[B, A any](do func(r *request, name string, body *B) (A, error)) ac
 	})
 }
 
-// onJob writes a request for the job in the path, on which its members act later.
+// onJob is does for the job in the path, for a request on which the job's members act later. So its status is
+// Accepted.
 func onJob[B any](do func(r *request, name string, body *B) error) action {
 	return action{takes: reflect.TypeFor[B](), status: http.StatusAccepted, do: func(r *request) error {
 		name, err := r.jobName()

@@ -53,6 +53,7 @@ func aloneRoutes() []route {
 	}
 }
 
+// jobRoutes are the routes of jobs that are no verbs.
 func jobRoutes() []route {
 	const job = jobsPath + "/{job}"
 	return []route{
@@ -129,6 +130,7 @@ func jobCalls() []route {
 // keyParameter is the header of requests that a client may send twice.
 var keyParameter = parameter{name: keyHeader, says: "up to 255 printable characters of ASCII that this client uses once", takes: schema{"type": "string", "minLength": 1, "maxLength": 255}} // read only
 
+// itemVerb is the route that disables or enables an item.
 func itemVerb(verb string, disabled bool) route {
 	return route{
 		method: http.MethodPost, path: jobsPath + "/{job}/shards/{item}:" + verb, right: operator.Operate, does: switchItem(disabled), fails: []string{codeInvalid, codeRefused},
@@ -136,6 +138,7 @@ func itemVerb(verb string, disabled bool) route {
 	}
 }
 
+// moduleRoutes are the routes of modules and their names.
 func moduleRoutes() []route {
 	return []route{listModulesRoute(), pruneRoute(), uploadRoute(), versionsRoute(), resolveRoute(), unnameRoute(), {
 		method: http.MethodPut, path: modulesPath + "/{digest}", right: operator.Publish, does: action{takesType: wasmType, status: http.StatusNoContent, do: keepModule}, fails: []string{codeInvalid, codeRefused},
@@ -148,6 +151,7 @@ func moduleRoutes() []route {
 	}}
 }
 
+// serverRoutes are the routes of servers, and of the checkup that one does.
 func serverRoutes() []route {
 	verb := func(name string, does action, says string) route {
 		return route{method: http.MethodPost, path: serversPath + "/{address}:" + name, right: operator.Operate, does: does, says: says, fails: []string{codeInvalid, codeRefused}}
@@ -168,6 +172,7 @@ func serverRoutes() []route {
 	}
 }
 
+// runRoutes are the routes of runs: their rows and their logs.
 func runRoutes() []route {
 	const run = runsPath + runParts
 	served, logged := func(o *Options) bool { return o.Runs != nil }, func(o *Options) bool { return o.Logs != nil }

@@ -35,6 +35,7 @@ func (r *request) runName() (operator.RunName, error) {
 	return operator.ParseRun(name + "/" + r.PathValue("item") + "/" + r.PathValue("run"))
 }
 
+// readRunLog answers with the logs of all attempts of a run.
 func readRunLog(r *request) (runLogDocument, error) {
 	name, err := r.runName()
 	if err != nil {
@@ -47,7 +48,8 @@ func readRunLog(r *request) (runLogDocument, error) {
 // logEvent is the kind of the events of a log.
 const logEvent = "log"
 
-// followRunLog sends the log of a run as it grows.
+// followRunLog sends the log of a run as it grows, from the part after the client's last one on. Once the stream has
+// begun, an error can only end it; before, it is the answer.
 func followRunLog(r *request) error {
 	name, err := r.runName()
 	if err != nil {
@@ -61,7 +63,7 @@ func followRunLog(r *request) error {
 	defer end()
 	var waiting sync.WaitGroup
 	defer waiting.Wait()
-	defer end()
+	defer end() // before the wait, which it ends
 	waiting.Go(func() { r.endStream(ctx, end) })
 	var text bytes.Buffer
 	begin := sync.OnceFunc(func() {
@@ -85,7 +87,7 @@ func followRunLog(r *request) error {
 	if err != nil && !sentAny && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	begin()
+	begin() // a stream without a part has to begin, too
 	r.push(&text)
 	return nil
 }
@@ -127,6 +129,7 @@ func partOf(id string) operator.LogPart {
 	return p
 }
 
+// runLogPath is the path of the log of a run.
 func runLogPath(name operator.RunName) string {
 	return runsPath + url.PathEscape(name.Job) + "/" + strconv.Itoa(name.Item) + "/" + url.PathEscape(name.Run) + "/logs"
 }

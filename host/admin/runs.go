@@ -77,6 +77,7 @@ type runDocument struct {
 	Log       *string           `json:"log,omitempty"` // its end, for one run; absent if it was not kept
 }
 
+// runOf converts a row; runDocument.row converts it back.
 func runOf(r *trace.Row) runDocument {
 	d := runDocument{
 		Job: r.Job, Item: r.Item, Run: r.Run, Attempt: r.Attempt, InstantMs: r.Instant, Count: r.Count,
@@ -124,7 +125,7 @@ func showRun(r *request) (runsDocument, error) {
 	id := r.PathValue("job") + "/" + r.PathValue("item") + "/" + r.PathValue("run")
 	item, err := strconv.Atoi(r.PathValue("item"))
 	var d runsDocument
-	if err == nil && r.PathValue("run") != "" {
+	if err == nil && r.PathValue("run") != "" { // else no run has that name
 		d, err = r.page(RunsWanted{Job: r.PathValue("job"), Item: &item, Run: r.PathValue("run"), Limit: maxPage})
 		if err != nil {
 			return d, err
@@ -139,6 +140,7 @@ func showRun(r *request) (runsDocument, error) {
 	return d, nil
 }
 
+// page returns the document with the wanted rows.
 func (r *request) page(want RunsWanted) (runsDocument, error) {
 	page, err := r.rows(r.Context(), want)
 	if err != nil {

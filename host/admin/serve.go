@@ -37,7 +37,7 @@ func Serve(ctx context.Context, l net.Listener, h *Handler) error {
 	if _, ok := l.Addr().(*net.UnixAddr); !ok && h.o.Authenticate == nil {
 		return errors.Join(fmt.Errorf("answer operators at %s: callers need tokens there", l.Addr()), l.Close())
 	}
-	within, cut := context.WithCancel(context.WithoutCancel(ctx))
+	within, cut := context.WithCancel(context.WithoutCancel(ctx)) // requests may continue for shutdownTimeout
 	defer cut()
 	places, probes, relayed := make(chan struct{}, maxRequests), make(chan struct{}, connections.Most), make(chan struct{}, maxRelayed)
 	server := &http.Server{
@@ -62,7 +62,7 @@ func Serve(ctx context.Context, l net.Listener, h *Handler) error {
 	cut()
 	err = errors.Join(err, server.Close())
 	for _, all := range []chan struct{}{places, probes, relayed} {
-		for range cap(all) { // waits for requests that have not ended yet
+		for range cap(all) { // takes all places, and so waits for requests that have not ended yet
 			all <- struct{}{}
 		}
 	}

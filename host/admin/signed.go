@@ -60,7 +60,7 @@ type claim struct {
 	Role  operator.Role `json:"role"`
 }
 
-// sign signs a request to another server, for a caller.
+// sign signs a request from the server own to another one, for a caller. now is the registry's time.
 func sign(r *http.Request, own operator.OwnServer, to operator.Server, now time.Time, of operator.Caller) error {
 	var body []byte
 	if r.Body != nil {
@@ -130,7 +130,7 @@ func (h *Handler) fromServer(r *http.Request, text string) (visitor, error) {
 	case now.Sub(time.UnixMilli(c.At)).Abs() > signedAge:
 		return visitor{}, unsigned(fmt.Sprintf("the request is of another time than %s; servers go by the clock of the registry", now.UTC().Format(time.RFC3339)))
 	}
-	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody))
+	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody)) // of a longer one the signature is wrong
 	if err != nil {
 		return visitor{}, unsigned("the body cannot be read: " + err.Error())
 	}
@@ -142,6 +142,7 @@ func (h *Handler) fromServer(r *http.Request, text string) (visitor, error) {
 		return visitor{}, unsigned("a server asks for a caller with a name and a role, and with a short nonce")
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
+	// Only now, so that nobody but the servers of the cluster can fill the nonces.
 	switch first, room := h.nonces.first(c.From+" "+c.Nonce, time.Now()); {
 	case !room:
 		return visitor{}, tooMany("requests come from other servers", nonceAge)
@@ -151,6 +152,7 @@ func (h *Handler) fromServer(r *http.Request, text string) (visitor, error) {
 	return visitor{Caller: operator.Caller{Name: c.Name, Role: c.Role}, way: operator.ByServer, through: from}, nil
 }
 
+// unsigned is the error of a request that no server of the cluster has sent so, or not now.
 func unsigned(detail string) error { return &host.Error{Code: host.Denied, Msg: detail} }
 
 // nonces remembers the nonces of received requests.
@@ -164,7 +166,7 @@ type nonces struct {
 func (n *nonces) first(nonce string, now time.Time) (first, room bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if now.Sub(n.swept) >= signedAge {
+	if now.Sub(n.swept) >= signedAge { // not for each request, since it looks at all nonces
 		n.swept = now
 		for one, until := range n.until {
 			if now.After(until) {

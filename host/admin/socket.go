@@ -50,6 +50,7 @@ func runtimeDirs() []string {
 	return []string{os.Getenv("XDG_RUNTIME_DIR"), "/run/user/" + strconv.Itoa(os.Geteuid()), "/run", os.TempDir(), "/tmp"}
 }
 
+// listen is Listen with the directories for a socket whose path would be too long, the best first.
 func listen(ctx context.Context, dataDir string, others []string) (*Socket, error) {
 	dir, err := filepath.Abs(filepath.Join(dataDir, socketDir))
 	if err != nil {
@@ -94,6 +95,7 @@ func ownFolder(dir string) error {
 // its name into socketDir.
 func (s *Socket) moveTo(dir string, others []string) error {
 	for _, other := range others {
+		// MkdirTemp puts at most ten digits in place of the asterisk.
 		if len(filepath.Join(other, dirPattern+"0123456789", socketName)) > maxPath || !safe(other) {
 			continue
 		}
@@ -146,6 +148,7 @@ func (s *Socket) Close() error {
 	return errors.Join(err, s.removeFiles())
 }
 
+// removeFiles removes the socket, and what moveTo has made. It removes as much as it can.
 func (s *Socket) removeFiles() error {
 	var faults []error
 	for _, name := range s.cleanup {

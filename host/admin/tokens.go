@@ -95,6 +95,7 @@ type auditDocument struct {
 	Rows    []operator.AuditRow `json:"rows"`
 }
 
+// listAudit answers with the newest rows of the audit that the query selects.
 func listAudit(r *request) (auditDocument, error) {
 	f := operator.AuditFilter{Who: r.query.Get("who"), Verb: r.query.Get("verb"), Job: r.query.Get("job"), Limit: defaultAudit}
 	var faults []fault

@@ -35,11 +35,12 @@ func uploadRoute() route {
 	}
 }
 
+// uploadModule examines the module in the body and stores it on the servers of the cluster. The answer is a report.
 func uploadModule(r *request) error {
 	p := *r.h.o.Push
 	p.Job, p.Name, p.DryRun = r.query.Get("job"), r.query.Get("name"), r.dry()
 	var err error
-	if p.Signing, err = r.signing(""); err != nil {
+	if p.Signing, err = r.signing(""); err != nil { // the digest is known once the body is read
 		return err
 	}
 	if p.Job != "" {
@@ -79,7 +80,7 @@ func (r *request) receive(more time.Duration, do func(*host.ReceivedModule) erro
 	_ = c.SetWriteDeadline(time.Now().Add(uploadTimeout + more))
 	body := &sender{from: http.MaxBytesReader(r.w, r.Body, guest.MaxModule)}
 	m, err := r.h.o.Receive(body)
-	switch {
+	switch { // the client's faults first, of which err is only a consequence
 	case errors.As(body.err, new(*http.MaxBytesError)):
 		return tooLarge()
 	case errors.Is(body.err, os.ErrDeadlineExceeded):
@@ -97,6 +98,7 @@ func (r *request) receive(more time.Duration, do func(*host.ReceivedModule) erro
 	return do(m)
 }
 
+// tooLarge is the problem of a module that is too large.
 func tooLarge() *problem {
 	return refuse(http.StatusRequestEntityTooLarge, codeTooLarge, fmt.Sprintf("the module has more than %d bytes", guest.MaxModule))
 }
