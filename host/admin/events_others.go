@@ -200,7 +200,7 @@ func (s *feed) followServer(ctx context.Context, from aboutServer, id string) {
 		case <-ctx.Done():
 		}
 	}
-	lastNotice := ""
+	lastNotice := "" // a kind, which is not passed on twice in a row
 	notify := func(kind, reason string) {
 		if lastNotice != kind {
 			lastNotice = kind

@@ -86,7 +86,7 @@ func (o *Operator) TriggerItems(ctx context.Context, name string, want ItemsWant
 	}
 	err = o.enqueue(ctx, verbTriggerItems, name, runs, use)
 	if use != nil { // the first request with the key has named the run
-		return Asked{Run: use.run(), Items: items, Again: use.again && !use.settled()}, err
+		return Asked{Run: use.run(), Items: items, Again: use.repeated()}, err
 	}
 	return Asked{Run: runs[0].Trigger, Items: items}, err
 }

@@ -95,7 +95,7 @@ func (o *Operator) Backfill(ctx context.Context, name string, r BackfillRange) (
 		detail := fmt.Sprintf("from=%s to=%s runs=%d items=%s", stampOf(r.From), stampOf(r.To), runs, itemsText(items))
 		return protocol.AskBackfill{Queues: queues}, deed{detail: detail}, nil
 	}})
-	if use != nil && use.again && !use.settled() {
+	if use != nil && use.repeated() {
 		b.Again, b.Items, b.LeftOut = true, []BackfillItem{}, []BackfillLeftOut{}
 	}
 	return b, err

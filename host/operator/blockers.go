@@ -24,8 +24,9 @@ func (o *Operator) Compare(files []job.Config) {
 	}
 }
 
-// blockers returns why servers of ours cannot run the job that the registry defines.
-// faults are settings that they do not apply, or apply differently beside foreign members.
+// blockers returns why servers of ours cannot run the job that the registry defines. It is not about a particular
+// server, except that after Compare the file given there counts as the server's own. faults are settings that
+// they do not apply, or apply differently beside foreign members.
 func (o *Operator) blockers(l layout.Layout, name string, v *protocol.View, config definition.Config, module *definition.Module) (blockers, faults []reason.Reason) {
 	if config == nil {
 		return nil, nil // the view has a fault for this
@@ -35,7 +36,7 @@ func (o *Operator) blockers(l layout.Layout, name string, v *protocol.View, conf
 		return nil, nil // a job that no server of ours can run
 	}
 	j := f.Job
-	f.Member, f.Knows = len(v.Members) > 0, assign.Known(nil) // only built-in strategies are known to all servers
+	f.Member, f.Knows = len(v.Members) > 0, assign.Known(nil) // the strategies that each server has
 	verdict := admission.Decide(&f)
 	if _, err := schedule.Of(j); j.Cron != "" && err != nil {
 		faults = append(faults, unreadable(v, j, err))

@@ -126,7 +126,7 @@ func (o *Operator) checkup(ctx context.Context, as *host.Options, name string, a
 	c.Members = checkedMembers(v)
 	c.noteOlder(v, form)
 	switch {
-	case v.Config == nil && v.ConfigFault == "" && !form.Used:
+	case v.Config == nil && v.ConfigFault == "" && !form.Used: // the registry has nothing of such a job
 		if file == nil {
 			return nil, nil
 		}
@@ -293,7 +293,7 @@ func (c *Checkup) examine(as *host.Options, file *job.Config, l layout.Layout, v
 	if file == nil && joinable && len(v.Members) == 0 {
 		c.breaks(moduleNowhere(as, module)...)
 	}
-	if c.Notes = append(c.Notes, verdict.OnlyAlone...); len(verdict.OnlyAlone) > 0 {
+	if c.Notes = append(c.Notes, verdict.OnlyAlone...); len(verdict.OnlyAlone) > 0 { // a foreign server may come back
 		c.noteServersDown(v)
 	}
 	c.Notes = append(c.Notes, verdict.Warnings...)

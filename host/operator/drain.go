@@ -292,7 +292,7 @@ func (s *SharedSession) keepDrained(ctx context.Context, ip string, report func(
 		}
 		report(drainOf(d))
 		joined := again.C
-		if d == nil { // wait only for a change of the drains
+		if d == nil { // only a drained server looks for new jobs; else a change of the drains is all that counts
 			joined = nil
 		} else if err := o.drainJoined(ctx, ip, n); err != nil {
 			return err

@@ -247,7 +247,7 @@ func (f *facts) explain(e *Explanation, item int) Explained {
 		return Explained{Item: item, Verdict: Waits, Why: reason.Of(reason.TakeoverAwaited), Server: it.Owner, Cause: trace.Cause(it.Run.Cause), Attempt: it.Run.Attempt, Param: it.Run.Param}
 	case row != nil && row.State == trace.Retried && it != nil && !it.Retry.IsZero():
 		x.Verdict, x.Until = Waits, it.Retry
-	case row != nil:
+	case row != nil: // x has what it says
 	case !e.Unreadable.None():
 		x.Verdict, x.Why = NotBegun, e.Unreadable
 	case !e.Due:
@@ -257,7 +257,7 @@ func (f *facts) explain(e *Explanation, item int) Explained {
 		}
 	case e.At.After(f.now):
 		x.Verdict = NotYet
-	case it != nil && !it.Accounted.Before(e.At):
+	case it != nil && !it.Accounted.Before(e.At): // it began or has a row that was not read
 		x.Verdict, x.Server = NoRow, it.Owner
 	default:
 		x.Verdict = NotBegun

@@ -240,7 +240,7 @@ func (k *Keyring) read(ctx context.Context, s registry.Session) error {
 		k.log.Warn("the other servers cannot be asked", "error", faulty)
 	}
 	k.roll.all, k.roll.fault = servers, faulty
-	close(k.updated)
+	close(k.updated) // wakes AwaitSession
 	k.updated = make(chan struct{})
 	for _, t := range all.All {
 		hash, _ := hex.DecodeString(t.Hash) // DecodeTokens has checked it

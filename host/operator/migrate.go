@@ -131,7 +131,8 @@ func (o *Operator) planMove(ctx context.Context, name string, want Move) (*migra
 	}
 }
 
-// wholeTree reads all nodes of a job, level by level.
+// wholeTree reads all nodes of a job, level by level. The tree has them by their paths below root; "" is root, which
+// it has even if that does not exist.
 func (o *Operator) wholeTree(ctx context.Context, root string) (migration.Tree, error) {
 	t := migration.Tree{}
 	for level := []string{""}; len(level) > 0; {

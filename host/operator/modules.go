@@ -315,7 +315,7 @@ func modulesOf(v *protocol.View, m *definition.Module) ModulesReport {
 	}
 	for _, member := range v.Members {
 		switch ready := member.Ready; {
-		case ready.Digest != m.Next.Digest:
+		case ready.Digest != m.Next.Digest: // the member has not reported on the next module
 			r.Waits = append(r.Waits, ModuleWait{ID: member.ID})
 		case ready.Fault != "":
 			r.Waits = append(r.Waits, ModuleWait{ID: member.ID, Fault: ready.Fault})

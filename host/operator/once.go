@@ -36,7 +36,7 @@ func (o *Operator) TriggerOnce(ctx context.Context, name, key string) (Triggered
 	if err := o.askBy(ctx, request{verb: verbTrigger, job: name, once: use, wish: wish}); err != nil {
 		return Triggered{}, err
 	}
-	return Triggered{time.UnixMilli(use.first.At), use.again && !use.settled()}, nil
+	return Triggered{time.UnixMilli(use.first.At), use.repeated()}, nil
 }
 
 // once makes a request take effect only if its key is new.
@@ -78,6 +78,9 @@ func badKey(key string) error {
 // settled reports whether a try without an answer was applied: the first use of the key is then what that
 // try wrote.
 func (u *once) settled() bool { return u.unsure && u.first == u.ours }
+
+// repeated reports whether an earlier request has used the key, and not only an earlier try of this one.
+func (u *once) repeated() bool { return u.again && !u.settled() }
 
 // ops is the part of the transaction that stores the key; empty if the key is stored already. It sets first
 // and again.
