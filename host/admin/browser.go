@@ -177,7 +177,7 @@ func signInAction() action {
 		if r.caller.way != operator.ByToken {
 			return refuse(http.StatusConflict, codeRefused, "sign in with a token, as in Authorization: Bearer TOKEN")
 		}
-		if wait := r.h.signIns.take(r.caller.Name, time.Now()); wait > 0 {
+		if wait := r.h.signIns.take(r.caller.Name, time.Now()); wait > 0 { // each writes to the registry
 			return tooMany("browsers sign in with this token", wait)
 		}
 		in, err := r.op.SignIn(r.Context(), r.caller.secret)
@@ -186,7 +186,7 @@ func signInAction() action {
 		}
 		ctx, cancel := context.WithTimeout(r.Context(), awaitSession)
 		defer cancel()
-		r.h.o.Sessions.AwaitSession(ctx, in.Secret)
+		r.h.o.Sessions.AwaitSession(ctx, in.Secret) // or the browser's next request could be refused
 		setCookie(r.w, r.Request, in.Secret, in.Until)
 		return r.answer(sessionDocument{Version: 1, Name: r.caller.Name, Role: r.caller.Role, Until: &in.Until, CSRF: in.Proof})
 	}}

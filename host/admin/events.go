@@ -163,7 +163,7 @@ func follow(r *request) error {
 	admit, beat := time.NewTicker(admitEvery), time.NewTicker(beatEvery)
 	defer admit.Stop()
 	defer beat.Stop()
-	ended, _ := r.Context().Value(endedKey{}).(<-chan struct{})
+	ended, _ := r.Context().Value(endedKey{}).(<-chan struct{}) // closed when the server stops
 	s.followOthers(ctx, false)
 	for {
 		more := s.writeOwn()

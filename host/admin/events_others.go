@@ -74,7 +74,7 @@ type received struct {
 func newFeed(r *request) *feed {
 	s := &feed{r: r, lastID: r.Header.Get(lastEventHeader), received: make(chan received), others: map[string]bool{}, own: true}
 	s.places.of = map[string]place{}
-	if s.lastID != "" && parsePlaces(s.lastID) == nil {
+	if s.lastID != "" && parsePlaces(s.lastID) == nil { // it is not an id of ours
 		s.lastID = unknownPlace
 	}
 	if r.asksOthers() {
@@ -139,7 +139,7 @@ func (s *feed) writeOwn() (more <-chan struct{}) {
 	}
 	events, job := s.r.h.o.Events, s.r.query.Get("job")
 	all, count, forgotten, more := events.after(s.seen)
-	if s.gap || forgotten {
+	if s.gap || forgotten { // the client's id has no place here, or events after it were dropped
 		s.places.reached("", place{events.life, count - int64(len(all))})
 		s.write(received{from: s.at}.notice(gapEvent, ""))
 	}

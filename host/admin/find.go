@@ -23,7 +23,7 @@ func find(dataDir string) (string, error) {
 	if err := trusted(dir, dataDir, fs.ModeDir); err != nil {
 		return "", err
 	}
-	path, err := elsewhere(dir)
+	path, err := elsewhere(dir) // a file in dir names the socket if the path of dir is too long for one
 	switch {
 	case err == nil:
 		err = trusted(filepath.Dir(path), dataDir, fs.ModeDir)

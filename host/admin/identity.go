@@ -61,8 +61,8 @@ func identityTo(own operator.OwnServer, to operator.Server) (*tls.Config, error)
 	}, nil
 }
 
-// identityFrom is the TLS configuration for connections under serverName. Only servers of the
-// cluster can connect.
+// identityFrom is the TLS configuration for connections under serverName. Only servers of the cluster can connect,
+// and each connection proves the key anew.
 func identityFrom(servers Servers) (*tls.Config, error) {
 	own, err := servers.Own()
 	if err != nil {

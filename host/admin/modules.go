@@ -29,6 +29,7 @@ type rollBackDocument struct {
 // signatureHeader has the text of the signature of an uploaded module, in Base64.
 const signatureHeader = "Wasmjobd-Module-Signature"
 
+// signatureParameter describes the header with the signature of a module.
 func signatureParameter() parameter {
 	return parameter{
 		name: signatureHeader, says: "the signature of the module in minisign's format, in Base64: the output of base64 -w0 MODULE.wasm.minisig",

@@ -45,7 +45,8 @@ type statDocument struct {
 	ModifiedAt      time.Time          `json:"modified_at"`
 }
 
-// readNodes answers with nodes of the registry.
+// readNodes answers with the first of the requested nodes of the registry, as many as fit. The client requests the
+// others again.
 func readNodes(r *request) (nodesDocument, error) {
 	paths := r.query["path"]
 	for _, at := range paths {

@@ -36,6 +36,7 @@ func noTime(pointer, text, hint string) error {
 	return refuse(http.StatusUnprocessableEntity, codeInvalid, fmt.Sprintf("%.40q is not a time; %s", text, hint), fault{Pointer: pointer, Message: hint})
 }
 
+// bodyOf converts the terms of a pause to a body.
 func bodyOf(t operator.PauseTerms) pauseBody {
 	b := pauseBody{Reason: t.Why}
 	if !t.Until.IsZero() {
@@ -47,6 +48,7 @@ func bodyOf(t operator.PauseTerms) pauseBody {
 	return b
 }
 
+// pauseJob pauses the job in the path.
 func pauseJob(r *request, name string, b *pauseBody) error {
 	t, err := b.terms()
 	if err != nil {

@@ -54,7 +54,8 @@ func reload(r *request, _ *nothing) (reloadedDocument, error) {
 	return reloadedDocument{1, orEmpty(d.Added), orEmpty(d.Changed), orEmpty(d.Removed), d.Kept, orEmpty(d.NeedRestart)}, nil
 }
 
-// noteEach notes each job by name, for the answer of a dry run.
+// noteEach notes each job by name, for the answer of a dry run: there, note adds no row to the audit, but a change
+// to the answer.
 func (r *request) noteEach(d *Reloaded) error {
 	for _, of := range []struct {
 		done  string

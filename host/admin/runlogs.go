@@ -94,7 +94,7 @@ func followRunLog(r *request) error {
 
 // endStream ends a stream when the server stops, or its caller is not admitted any more.
 func (r *request) endStream(ctx context.Context, end func()) {
-	ended, _ := ctx.Value(endedKey{}).(<-chan struct{})
+	ended, _ := ctx.Value(endedKey{}).(<-chan struct{}) // closed when the server stops
 	admit := time.NewTicker(admitEvery)
 	defer admit.Stop()
 	for ctx.Err() == nil {

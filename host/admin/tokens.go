@@ -74,6 +74,7 @@ type newTokenDocument struct {
 	operator.Token
 }
 
+// createToken creates a token. Only this answer has its secret.
 func createToken(r *request, b *createTokenBody) (newTokenDocument, error) {
 	life, err := time.Duration(0), error(nil)
 	if b.ValidFor != "" {

@@ -274,6 +274,7 @@ func enqueued(runs []protocol.Entry) string {
 	return text
 }
 
+// itemsIn returns the items of runs, in their order.
 func itemsIn(runs []protocol.Entry) []int {
 	items := make([]int, len(runs))
 	for k := range runs {

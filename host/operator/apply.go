@@ -36,7 +36,7 @@ func (o *Operator) ApplyJob(ctx context.Context, text JobText, read func(JobText
 		if err := o.refuseCircle(ctx, verbApply.words, c.Name, definition.JobOf(c.Name, merged.Config, &merged.Module).After); err != nil {
 			return nil, deed{}, err
 		}
-		ask := protocol.AskDefine{Have: v.ConfigVersion, HaveModule: protocol.NoModule}
+		ask := protocol.AskDefine{Have: v.ConfigVersion, HaveModule: protocol.NoModule} // refused if these have changed
 		if v.HasModule {
 			ask.HaveModule = v.ModuleVersion
 		}

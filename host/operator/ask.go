@@ -74,8 +74,8 @@ func detailOf(p protocol.Pause) string {
 	return strings.Join(all, " ")
 }
 
-// askBy writes a request that depends on the view. If the job changes meanwhile, it reads
-// a new view and calls wish again.
+// askBy writes a request that depends on the view. If the job changes meanwhile, it reads a new view and calls
+// wish again. It does the same after a try with an unknown outcome, unless the request could take effect twice.
 func (o *Operator) askBy(ctx context.Context, r request) error {
 	what, name := r.verb.words, r.job
 	sent := false // a transaction that may have been applied
@@ -88,16 +88,17 @@ func (o *Operator) askBy(ctx context.Context, r request) error {
 			return err
 		}
 		ops, d, err := o.opsOf(ctx, r, v, l, sent)
-		if err != nil || len(ops) == 0 { // nothing is left to do
+		if err != nil || len(ops) == 0 { // without ops there is nothing to do
 			return err
 		}
 		err = o.commit(ctx, d, append(append(f, o.unless...), ops...)...)
-		again := r.verb != verbTrigger && !r.single || r.once != nil // a trigger that is asked for twice may run twice
+		// A trigger that is asked for twice may run twice, unless it has a key.
+		repeatable := r.verb != verbTrigger && !r.single || r.once != nil
 		switch {
 		case err == nil:
 			return nil
 		case errors.Is(err, registry.ErrConflict) && try < askTries: // the job has changed: read it again
-		case errors.Is(err, registry.ErrUnknown) && again && try < askTries:
+		case errors.Is(err, registry.ErrUnknown) && repeatable && try < askTries:
 			sent = true
 			if r.once != nil {
 				r.once.unsure = true

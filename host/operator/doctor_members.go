@@ -28,7 +28,8 @@ func ours(v *protocol.View, id job.InstanceID) bool {
 	return slices.ContainsFunc(v.Members, func(m protocol.Member) bool { return m.ID == id })
 }
 
-// shown is the id of a member in reports. A foreign member without an id has its address there.
+// shown is the id of a member in reports. Where addresses name members, a foreign member has no id, and is shown by
+// its address.
 func shown(v *protocol.View, id job.InstanceID) job.InstanceID {
 	if v.ByAddress && !ours(v, id) {
 		return job.InstanceID(id.IP())

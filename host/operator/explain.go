@@ -148,8 +148,8 @@ func (f *facts) known() (items []int) {
 	return items
 }
 
-// recall adds the rows of the history and, if the job is paused or an item is disabled, the
-// audit rows of the job.
+// recall adds the rows of the history to f and, if the job is paused or an item is disabled, the audit rows of the
+// job, which show since when. A history that cannot be read is no error unless the time of ctx is over.
 func (o *Operator) recall(ctx context.Context, q Question, e *Explanation, f *facts) (err error) {
 	if o.history != nil && !e.At.IsZero() {
 		within, cancel := halfOf(ctx) // so that there is time for an answer even without the history
@@ -288,7 +288,7 @@ func (x *Explained) ofRow(r *trace.Row) {
 	x.Verdict, x.Why, x.Server = Ran, r.Reason, job.InstanceID(r.Instance)
 	x.State, x.Cause, x.Attempt, x.Run, x.Param = r.State, r.Cause, r.Attempt, r.Run, r.Param
 	x.Since, x.Until = moment(r.Start), moment(r.End)
-	if r.Count > 0 || r.State == trace.Missed || r.State == trace.Skipped && r.Start == 0 {
+	if r.Count > 0 || r.State == trace.Missed || r.State == trace.Skipped && r.Start == 0 { // no guest has started
 		x.Verdict, x.Since, x.Until = DidNotRun, moment(r.Instant), moment(r.Last)
 	}
 }

@@ -135,7 +135,7 @@ func (k *Keyring) follow(ctx context.Context) error {
 	opening, cancel := context.WithTimeout(ctx, openPatience)
 	defer cancel()
 	s, err := k.registry.Open(opening, func(e registry.Event) {
-		if e.Kind == registry.Changed || e.Kind == registry.Resumed {
+		if e.Kind == registry.Changed || e.Kind == registry.Resumed { // a resumed session may have missed events
 			k.notice()
 		}
 		inbox.Put(e)
@@ -149,7 +149,7 @@ func (k *Keyring) follow(ctx context.Context) error {
 			return failf(host.Unavailable, err, "follow the tokens")
 		}
 	}
-	if err := session.CreateMissing(opening, s, k.tree.Parents()); err != nil {
+	if err := session.CreateMissing(opening, s, k.tree.Parents()); err != nil { // askTime sets the root
 		return readError(err, "make %s", k.tree.Root())
 	}
 	if err := k.askTime(opening, s); err != nil {

@@ -199,7 +199,7 @@ func (o *Operator) shutDown(ctx context.Context, name string, w Which) (gone []j
 	const what = "shut down"
 	by := o.outlined
 	if o.onlyIf != nil {
-		by = o.wholly
+		by = o.wholly // outlined would also fail once a run begins or ends
 	}
 	v, l, unchanged, err := o.editableView(ctx, what, name, by)
 	if err != nil {

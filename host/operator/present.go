@@ -94,9 +94,9 @@ func (o *Operator) editableView(ctx context.Context, what, name string, by look)
 	return v, l, f, nil
 }
 
-// presentView reads a job with by, after a sync. Errors begin with what. Without the sync, the view may be older than another
-// operator's last change, since a server of ZooKeeper may lag behind the others; a verb that reverts
-// that change would then find nothing to do.
+// presentView reads a job with by, after a sync. Errors begin with what. Without the sync, the view may be older
+// than another operator's last change, since a server of ZooKeeper may lag behind the others. A verb that
+// reverts that change would then find nothing to do.
 func (o *Operator) presentView(ctx context.Context, what, name string, by look) (*protocol.View, layout.Layout, fence, error) {
 	if err := o.session.Sync(ctx); err != nil {
 		return nil, nil, nil, readError(err, "%s job %s", what, name)
