@@ -18,7 +18,8 @@ type aheadHandler struct {
 	next http.Handler
 }
 
-// ServeHTTP implements http.Handler.
+// ServeHTTP implements http.Handler. It reads the body of a request, unless that is an upload, before it passes the
+// request on. Until then the request takes no place of those that are answered at once.
 func (a aheadHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Body == http.NoBody || isUpload(r) {
 		a.next.ServeHTTP(w, r)

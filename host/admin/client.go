@@ -145,7 +145,7 @@ func refused(answer *http.Response) error {
 	if err != nil || typeErr != nil || mediaType != problemType || json.Unmarshal(text, &p) != nil {
 		return &host.Error{Code: host.Internal, Msg: fmt.Sprintf("the server answers %d without a reason", answer.StatusCode)}
 	}
-	if _, ok := statuses[host.Code(p.Code)]; ok {
+	if _, ok := statuses[host.Code(p.Code)]; ok { // the code of an Operator's error
 		e := &host.Error{Code: host.Code(p.Code), Msg: p.Detail}
 		if len(p.Errors) == 1 && e.Code == host.Refused {
 			e.Unless = strings.TrimPrefix(p.Errors[0].Pointer, "/") // the parameter that overrides the refusal

@@ -190,7 +190,7 @@ func cutVerb(called string) (what, verb string) {
 	return called[:i], called[i+1:]
 }
 
-// allowed is the header Allow for some methods.
+// allowed is the header Allow for some methods. The mux answers HEAD wherever it answers GET.
 func allowed(methods []string) string {
 	all := slices.Clone(methods)
 	if slices.Contains(all, http.MethodGet) {
@@ -200,7 +200,8 @@ func allowed(methods []string) string {
 	return strings.Join(all, ", ")
 }
 
-// ServeHTTP implements http.Handler.
+// ServeHTTP implements http.Handler. It admits the caller, and passes the request to its route. Where the mux would
+// redirect or answer with text, it answers with a problem.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	setHeaders(w.Header())
 	caller, err := h.admit(r)
@@ -217,7 +218,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.fail(w, r, noRoute(r))
 		return
 	}
-	if answer, pattern := h.mux.Handler(r); pattern == "" { // the mux would answer with text, not with a problem
+	if answer, pattern := h.mux.Handler(r); pattern == "" { // no route has this path with this method
 		of := headers{}
 		answer.ServeHTTP(of, r)
 		if allow := of.Header().Get("Allow"); allow != "" {

@@ -147,7 +147,8 @@ func (c *Client) RunLog(ctx context.Context, name operator.RunName) ([]operator.
 // streamPause is the pause before a stream that has ended is requested again.
 const streamPause = 100 * time.Millisecond
 
-// FollowRunLog implements operator.LogReader.
+// FollowRunLog implements operator.LogReader. It requests a new stream whenever the server ends one before the
+// attempt has ended.
 func (c *Client) FollowRunLog(ctx context.Context, name operator.RunName, after operator.LogPart, report func(operator.LogPart) error) error {
 	if _, err := checkName(name.Job); err != nil {
 		return err

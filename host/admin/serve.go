@@ -84,9 +84,10 @@ type limitedHandler struct {
 	here    bool // only this machine connects
 }
 
-// ServeHTTP implements http.Handler.
+// ServeHTTP implements http.Handler. It passes a request on with a limit of its time, or refuses it if too many are
+// being answered. Probes and event streams of other servers have places of their own.
 func (b *limitedHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if b.here && !isHere(r.Host) {
+	if b.here && !isHere(r.Host) { // a page may have made its own name resolve to this machine
 		setHeaders(w.Header())
 		b.h.fail(w, r, refuse(http.StatusMisdirectedRequest, codeWrongHost, fmt.Sprintf("%.128q is not the name of this server; use 127.0.0.1 or localhost", r.Host)))
 		return

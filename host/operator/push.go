@@ -165,7 +165,7 @@ func (o *Operator) save(ctx context.Context, wasm Wasm, p Push, report *PushRepo
 	}
 	if p.Token != "" {
 		copies, err := o.spread(ctx, peer.Module{Digest: report.Digest, Bytes: wasm, Size: wasm.Size(), Signature: p.Signature}, p.Token, p.Self)
-		if err != nil && report.Held == 0 {
+		if err != nil && report.Held == 0 { // else one server has it, which is enough
 			return err
 		}
 		report.Other = slices.Concat(report.Other, copies)

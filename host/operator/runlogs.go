@@ -99,7 +99,7 @@ func (o *Operator) FollowRunLog(ctx context.Context, name RunName, after LogPart
 // Here returns the logs of this server alone.
 func (l *RunLogs) Here() *RunLogs { return &RunLogs{Live: l.Live, History: l.History} }
 
-// RunLog implements LogReader.
+// RunLog implements LogReader. If several servers have the log of an attempt, it returns the one that says most.
 func (l *RunLogs) RunLog(ctx context.Context, name RunName) ([]AttemptLog, []string, error) {
 	own, err := l.own(ctx, name)
 	if err != nil {
