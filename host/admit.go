@@ -10,19 +10,20 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// Unable returns the reasons why a server with these options cannot or must not run a job of
-// the registry; none if it can, unless the job's foreign members prevent it. file is the job in
-// the server's own file, or nil. Unable does not check whether the job's module is available.
+// Unable returns the reasons why a server with these options cannot or must not run a job as the
+// registry defines it. file is the job in the server's own file, or nil. Unable checks neither
+// whether the module is available nor whether the job's foreign members prevent a run.
 func (o *Options) Unable(j job.Config, file *job.Config) []reason.Reason {
 	s := o.settings(j, file)
-	s.Cron = schedule.Check(j, time.Now())
+	s.Cron = schedule.Check(j, time.Now()) // an error, as is s.Strategy
 	if _, err := o.strategy(j.Strategy); err != nil {
 		s.Strategy = fmt.Errorf("strategy: %w", err)
 	}
 	return admission.Unable(&s)
 }
 
-// settings returns the settings on which each run of a job depends.
+// settings returns the settings of job j that package admission checks, before each run and for
+// Unable. file is the job in the server's own file, or nil.
 func (o *Options) settings(j job.Config, file *job.Config) admission.Settings {
 	return admission.Settings{Job: j, File: file, Modules: o.Runner == nil, Violations: func() []reason.Reason { return o.violations(j.Allow) }}
 }

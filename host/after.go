@@ -44,7 +44,8 @@ type predecessor struct {
 	ended  bool          // the session has ended
 }
 
-// precede follows jobs until ctx ends. It calls notify after each change, never concurrently.
+// precede follows the named jobs, which a job of this server runs after, until ctx ends. It
+// calls notify after each change of what that job must know of them, never concurrently.
 func (h *Host) precede(ctx context.Context, names []string, notify func(runner.Precedence)) {
 	p := &preceding{namespace: h.o.Namespace, notify: notify}
 	for _, name := range names {
@@ -79,12 +80,12 @@ func (j *predecessor) HealthChanged(session.Health) {}
 // run follows the job, with a new session after each that ends, until ctx ends.
 func (j *predecessor) run(ctx context.Context, sessions *session.Server) {
 	for ctx.Err() == nil {
-		j.inbox.Take()
+		j.inbox.Take() // drop the events of the session before
 		j.ended = false
 		s, err := sessions.Open(ctx, j.layout.Root(), j)
 		if err == nil {
 			j.follow(ctx, s)
-			err = s.Close(context.WithoutCancel(ctx)) // it created no ephemeral nodes
+			err = s.Close(context.WithoutCancel(ctx)) // even after ctx, since it created no ephemeral nodes that Close must delete
 		}
 		if err != nil && ctx.Err() == nil {
 			j.show(nil, err)
@@ -109,7 +110,7 @@ func (j *predecessor) follow(ctx context.Context, s *session.Job) {
 	}
 }
 
-// hinders is why the job after this one does not run; none if it does. mu is held.
+// hinders returns why the job that runs after this one does not run; none if it does. mu is held.
 func (j *predecessor) hinders() reason.Reason {
 	switch {
 	case !j.why.None() || j.view == nil:
@@ -120,7 +121,8 @@ func (j *predecessor) hinders() reason.Reason {
 	return j.view.Hinders(j.name)
 }
 
-// choose returns the layout in which to read the job.
+// choose returns the layout in which to read the job: that of this server's file or, if no file
+// has the job, the one that its nodes show.
 func (j *predecessor) choose(ctx context.Context, s *session.Job) (layout.Layout, error) {
 	if l := j.named(); l != nil {
 		return l, nil
@@ -141,7 +143,7 @@ func (j *predecessor) followIn(ctx context.Context, s *session.Job, pauses *back
 			j.show(v, nil)
 			err = j.mark(ctx, s, v)
 		}
-		if v != nil && v.Config == nil && err == nil {
+		if v != nil && v.Config == nil && err == nil { // perhaps its configuration is where another layout has it
 			if l, err := j.choose(ctx, s); err != nil || l != j.layout {
 				return
 			}
@@ -161,6 +163,8 @@ func (j *predecessor) followIn(ctx context.Context, s *session.Job, pauses *back
 	}
 }
 
+// events returns the session's new events, and whether older ones were lost. It notes the end of
+// the session.
 func (j *predecessor) events() (events []registry.Event, lost bool) {
 	events, lost = j.inbox.Take()
 	for _, e := range events {
@@ -169,14 +173,15 @@ func (j *predecessor) events() (events []registry.Event, lost bool) {
 	return events, lost
 }
 
-// mark makes the job's members record how instants end, unless they do so already. If another
-// server writes the mark first, an event reports that.
+// mark makes the job's members record how instants end, unless they do so already. A job that is
+// not there yet, or has no assignment, gets its mark after a later view. The transaction fails if
+// another server has written first; then an event brings a new view, too.
 func (j *predecessor) mark(ctx context.Context, s *session.Job, v *protocol.View) error {
 	if v.Fires.Followed || v.Config == nil || !v.Assignment.Exists {
 		return nil
 	}
 	_, err := s.Commit(ctx, j.layout.Encode(protocol.Follow{}, v)...)
-	if errors.Is(err, registry.ErrConflict) || errors.Is(err, registry.ErrEnded) {
+	if errors.Is(err, registry.ErrConflict) || errors.Is(err, registry.ErrEnded) { // the loop goes on from the next event
 		return nil
 	}
 	return err
@@ -194,8 +199,8 @@ func readEach(ctx context.Context, s *session.Job, paths []string) ([]registry.N
 	return nodes, nil
 }
 
-// show takes a new view of the job or the error of reading it, and notifies the following job
-// if this changes something.
+// show takes a new view of the job, or the error of reading it, and notifies the job that runs
+// after it if this changes something.
 func (j *predecessor) show(v *protocol.View, err error) {
 	p := j.of
 	p.mu.Lock()
@@ -217,7 +222,7 @@ func (j *predecessor) show(v *protocol.View, err error) {
 			now.Why = append(now.Why, why)
 		}
 	}
-	if len(views) == len(p.jobs) {
+	if len(views) == len(p.jobs) { // without a view of each job, no instant is known to have ended well in all
 		now.Instants = protocol.GoodIn(views)
 	}
 	if p.shown && reflect.DeepEqual(now, p.last) {

@@ -20,8 +20,8 @@ const (
 
 // pulse checks whether the loops of a host make turns. It does nothing until asked.
 type pulse struct {
-	asked chan chan<- error
-	over  chan struct{} // closed when it has ended
+	asked chan chan<- error // requests of Alive, each with the channel for its answer
+	over  chan struct{}     // closed when it has ended
 
 	looked time.Time        // when still was set
 	still  map[string]still // by the name of the loop; used by watchPulse alone
@@ -29,7 +29,7 @@ type pulse struct {
 
 // still is a loop that has something to do.
 type still struct {
-	turn  uint64
+	turn  uint64        // number of turns that it has begun
 	waits time.Duration // time without a new turn
 }
 
@@ -87,11 +87,12 @@ func (h *Host) waitingLoops() map[string]uint64 {
 	if loops == nil {
 		loops = map[string]uint64{}
 	}
-	loops["the schedules"] = uint64(h.tick.Turned())
+	loops["the schedules"] = uint64(h.tick.Turned()) // the ticker turns every second, so it always has something to do
 	return loops
 }
 
-// look compares the loops with the previous look.
+// look compares the waiting loops, with their numbers of turns, with the previous look. It
+// returns an error if one of them has waited for maxStill without a new turn.
 func (p *pulse) look(now time.Time, loops map[string]uint64) error {
 	step := min(now.Sub(p.looked), maxStep)
 	next, stuck := make(map[string]still, len(loops)), []string(nil)

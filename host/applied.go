@@ -19,11 +19,12 @@ import (
 )
 
 // applied stores, for each job of this server's own file, the definition that was last applied.
-// It lies in the data directory, since no other server needs it. If it is lost, the file counts
-// as new. The loops of the jobs must end runs in time and so never wait for the disk: the
-// stored definitions are read before the jobs begin, and written by another goroutine.
+// A changed file is compared with it, to find which values the file has changed. It is in the
+// data directory, since no other server needs it. If it is lost, the file counts as new. The
+// loops of the jobs must end runs in time and so never wait for the disk: the stored definitions
+// are read before the jobs begin, and written by another goroutine.
 type applied struct {
-	dir       string // empty if there is no data directory
+	dir       string // empty if there is no data directory; then nothing is stored
 	namespace string
 	log       *slog.Logger
 	wake      chan struct{} // signals that there is something to write
@@ -63,8 +64,8 @@ func (a *applied) read(job string) {
 	}
 }
 
-// path returns the file for a job. Its name is a digest, because a job's name may not be valid
-// as a file name.
+// path returns the file for a job. Its name is a digest, because the name of a job may be no
+// valid name of a file.
 func (a *applied) path(job string) string {
 	sum := sha256.Sum256([]byte(a.namespace + "\n" + job))
 	return filepath.Join(a.dir, hex.EncodeToString(sum[:16])+".json")
@@ -85,7 +86,8 @@ func (o *Options) Applied(job string) []byte {
 	return text
 }
 
-// recall passes the stored definition of a job to d.
+// recall adds the stored definition of a job to d, its definition in this server's file, so that
+// d shows which values have changed since.
 func (a *applied) recall(job string, d *definition.Definition) {
 	a.mu.Lock()
 	definition := a.definitions[job]
@@ -98,12 +100,12 @@ func (a *applied) recall(job string, d *definition.Definition) {
 	}
 }
 
-// forgotten warns that a stored definition cannot be used.
+// forgotten warns that the stored definition of a job cannot be used because of err.
 func (a *applied) forgotten(job string, err error) {
 	a.log.Warn("the definition of the job that was applied last cannot be read, so the one in this server's file counts as new", "job", job, "path", a.path(job), "error", err)
 }
 
-// keep stores a definition that has just been applied.
+// keep remembers a definition that has just been applied. run writes it to the disk.
 func (a *applied) keep(job string, definition []byte) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -114,14 +116,15 @@ func (a *applied) keep(job string, definition []byte) {
 	a.unwritten[job] = true
 	select {
 	case a.wake <- struct{}{}:
-	default:
+	default: // run is to wake already
 	}
 }
 
 // appliedAgain is the time between two attempts to write.
 const appliedAgain = time.Minute
 
-// run writes new definitions until ctx ends, and then once more.
+// run writes new definitions until ctx ends, and then once more. The ticker repeats writes that
+// have failed.
 func (a *applied) run(ctx context.Context) {
 	again := time.NewTicker(appliedAgain)
 	defer again.Stop()
@@ -146,7 +149,7 @@ func (a *applied) flush() {
 	for _, job := range jobs {
 		a.mu.Lock()
 		definition := a.definitions[job]
-		delete(a.unwritten, job)
+		delete(a.unwritten, job) // before the write, so that a definition that keep gets meanwhile is written next
 		a.mu.Unlock()
 		if err := a.write(job, definition); err != nil {
 			a.log.Warn("the applied definition of the job cannot be stored, so the one in this server's file would count as new at the next start; trying again", "job", job, "error", err)

@@ -17,7 +17,7 @@ const startGrowth = 25
 // tightGC lowers the growth rate of the heap while jobs start and returns a function that
 // restores it and returns free memory to the system. The function may be called more than once.
 func tightGC() (restore func()) {
-	if before := debug.SetGCPercent(startGrowth); before != defaultGrowth {
+	if before := debug.SetGCPercent(startGrowth); before != defaultGrowth { // an operator's choice
 		debug.SetGCPercent(before)
 		return func() {}
 	}

@@ -33,8 +33,10 @@ func (h *Host) EndCommands(ctx context.Context) {
 	}
 }
 
-// openCommands prepares to run commands. Before any job begins, it ends processes left behind
-// by an earlier server on this data directory, since they may be runs of the same items.
+// openCommands prepares to run commands of the operating system, and returns the function that
+// ends this. Before any job begins, it ends processes left behind by an earlier server on this
+// data directory, since they may be runs of the same items. It does so even if commands are not
+// allowed any more. A Runner runs no commands.
 func (h *Host) openCommands(ctx context.Context) (done func(), err error) {
 	done = func() {}
 	if h.o.DataDir == "" || h.o.Runner != nil {

@@ -16,10 +16,10 @@ import (
 const (
 	// lockPatience is how long lockDataDir waits for a server that was killed a moment ago.
 	lockPatience = 2 * time.Second
-	lockAgain    = 20 * time.Millisecond
+	lockAgain    = 20 * time.Millisecond // time between two attempts
 )
 
-// openDataDir locks the data directory and prepares to run commands.
+// openDataDir locks the data directory and prepares to run commands, until done.
 func (h *Host) openDataDir(ctx context.Context) (done func(), err error) {
 	unlock, err := h.lockDataDir(ctx)
 	if err != nil {

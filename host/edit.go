@@ -22,8 +22,8 @@ type edit struct {
 	result Reloaded
 	dry    bool // only prepare it
 
-	withdrawn, admitted []*hosted
-	changed             []change
+	withdrawn, admitted []*hosted      // jobs that leave, and jobs that begin
+	changed             []change       // jobs that go on with another configuration
 	tried               []*supply.Code // code of new and changed jobs, held until the edit ends
 	give                []func()       // release the modules that the edit holds
 }
@@ -35,7 +35,8 @@ type change struct {
 }
 
 // edit changes what the host runs; edits happen one at a time. plan fills in the edit, which
-// then happens completely or not at all. what names the request in errors.
+// then happens completely or not at all. what names the request in errors. An error says the
+// code of a known *Error; a fault of the system is Internal, and any other fault Invalid.
 func (h *Host) edit(ctx context.Context, what string, plan func(context.Context, *edit) error) (*edit, error) {
 	free, err := h.beginEdit(ctx, what)
 	if err != nil {
@@ -52,7 +53,7 @@ func (h *Host) edit(ctx context.Context, what string, plan func(context.Context,
 	}
 	known, coded := errors.AsType[*Error](err)
 	switch {
-	case during.Err() != nil:
+	case during.Err() != nil: // whatever err is, since the end of ctx may have caused it
 		return nil, failf(Unavailable, during.Err(), "%s: cancelled; nothing has changed", what)
 	case coded:
 		return nil, failf(known.Code, err, "%s", what)
@@ -67,7 +68,8 @@ func (h *Host) edit(ctx context.Context, what string, plan func(context.Context,
 	return e, nil
 }
 
-// beginEdit waits until the host runs and no other edit is in progress.
+// beginEdit waits until the host runs and no other edit is in progress. The caller calls free
+// when its edit has ended. what names the request in errors.
 func (h *Host) beginEdit(ctx context.Context, what string) (free func(), err error) {
 	ended := failf(Unavailable, nil, "%s: the host has stopped", what)
 	select {
@@ -79,7 +81,7 @@ func (h *Host) beginEdit(ctx context.Context, what string) (free func(), err err
 	}
 	select {
 	case h.editing <- struct{}{}:
-	case <-h.over: // Run does not release its place
+	case <-h.over: // Run itself has taken the place, and keeps it
 		return nil, ended
 	case <-ctx.Done():
 		return nil, failf(Unavailable, ctx.Err(), "%s: another change is in progress", what)
@@ -91,7 +93,8 @@ func (h *Host) beginEdit(ctx context.Context, what string) (free func(), err err
 	return func() { <-h.editing }, nil
 }
 
-// newEdit returns an edit without changes.
+// newEdit returns an edit without changes: it puts no job, and its modules are those that the
+// host has.
 func (h *Host) newEdit() *edit {
 	e := &edit{h: h, own: map[string]*hosted{}, o: h.o}
 	h.mu.Lock()
@@ -122,7 +125,7 @@ func (e *edit) prepare(ctx context.Context) error {
 	for i := range e.o.Jobs {
 		c := &e.o.Jobs[i]
 		j := e.own[c.Name]
-		if j != nil {
+		if j != nil { // the digests in its configuration are set once its module is loaded
 			if err := j.wait(ctx); err != nil {
 				return err
 			}
@@ -135,7 +138,7 @@ func (e *edit) prepare(ctx context.Context) error {
 			faults = append(faults, fmt.Errorf("job %s: %w", c.Name, err))
 		}
 	}
-	for _, j := range e.withdrawn {
+	for _, j := range e.withdrawn { // a job leaves only after it has begun, which it does when its code is loaded
 		if err := j.wait(ctx); err != nil {
 			return err
 		}
@@ -143,7 +146,8 @@ func (e *edit) prepare(ctx context.Context) error {
 	return errors.Join(faults...)
 }
 
-// readModules reads the module files that jobs name, and sets the jobs' digests.
+// readModules reads the module files that the edit's jobs name, and sets the jobs' digests. A
+// digest of a file that cannot be read is the one that the configuration requires, or empty.
 func (e *edit) readModules(ctx context.Context) {
 	if e.files == nil {
 		return
@@ -192,7 +196,7 @@ func (e *edit) remove(name string) {
 	e.withdrawn = append(e.withdrawn, e.own[name])
 }
 
-// wait returns when the module of a job is loaded or refused, or ctx ends.
+// wait returns when the module of a job is loaded or refused, or with an error if ctx ends.
 func (j *hosted) wait(ctx context.Context) error {
 	select {
 	case <-j.loaded:
@@ -211,15 +215,16 @@ func (h *Host) owned() int {
 	return n
 }
 
-// same reports whether a job already has this configuration.
+// same reports whether a job already has configuration c.
 func (j *hosted) same(h *Host, c *job.Config) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return reflect.DeepEqual(*j.config, *c)
 }
 
-// try loads the code of a job that is new or, if j is set, changed. Its error says why no run
-// could begin.
+// try loads the code of a job with configuration c, and adds the job to those that the edit
+// begins or changes. j is the present job of that name, or nil. An error says why no run could
+// begin.
 func (e *edit) try(ctx context.Context, j *hosted, c *job.Config) error {
 	k := e.h.store.NewCode(c)
 	k.SetPeers(e.h.peersOf(c.Name))
@@ -228,6 +233,7 @@ func (e *edit) try(ctx context.Context, j *hosted, c *job.Config) error {
 		if e.files == nil || name == "" || digest != "" {
 			continue
 		}
+		// The digest is not known, so the file could not be read. Digest returns why.
 		if _, err := e.files.Digest(ctx, name); err != nil {
 			return err
 		}
@@ -249,12 +255,12 @@ func (e *edit) try(ctx context.Context, j *hosted, c *job.Config) error {
 	}
 	fresh := newHosted(c)
 	fresh.code = k
-	close(fresh.loaded)
+	close(fresh.loaded) // Check has loaded its code
 	e.admitted = append(e.admitted, fresh)
 	return nil
 }
 
-// ended reports whether one of the host's own jobs has left.
+// ended reports whether the runner of one of the host's own jobs has ended.
 func (j *hosted) ended() bool {
 	select {
 	case <-j.left:
@@ -274,6 +280,8 @@ func (e *edit) release() {
 	}
 }
 
+// apply makes the changes of an edit that prepare has found possible. Jobs leave and begin in
+// goroutines of their own, which apply does not wait for.
 func (e *edit) apply() {
 	h := e.h
 	if e.files != nil {
@@ -300,13 +308,13 @@ func (e *edit) apply() {
 		h.change(c.j, c.to)
 		h.monitor(c.j)
 	}
-	for _, j := range e.admitted {
+	for _, j := range e.admitted { // the job has its code from now on, so release must not close that
 		e.tried = slices.DeleteFunc(e.tried, func(k *supply.Code) bool { return k == j.code })
 		h.admit(j)
 	}
 }
 
-// withdraw makes a job drain and leave this server.
+// withdraw makes a job drain and leave this server. It does not wait for that.
 func (h *Host) withdraw(j *hosted) {
 	h.mu.Lock()
 	j.leaves = true
@@ -330,8 +338,8 @@ func (h *Host) forget(j *hosted) {
 	close(j.gone)
 }
 
-// admit starts a new job. It first waits until an earlier job of that name, of the host's own
-// or found by discovery, has left.
+// admit adds a new job. The job begins, in a goroutine, when an earlier job of that name, of the
+// host's own or found by discovery, has left.
 func (h *Host) admit(j *hosted) {
 	name := j.config.Name
 	h.mu.Lock()
@@ -357,7 +365,7 @@ func (h *Host) admit(j *hosted) {
 	})
 }
 
-// change gives a job a new configuration.
+// change gives job j the configuration to.
 func (h *Host) change(j *hosted, to *job.Config) {
 	h.mu.Lock()
 	old, r := *j.config, j.runner

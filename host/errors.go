@@ -59,7 +59,8 @@ func failf(code Code, err error, format string, args ...any) *Error {
 	return &Error{Code: code, Msg: fmt.Sprintf(format, args...), Err: err}
 }
 
-// askError returns the error for a failed request to a job.
+// askError returns the error for a failed request to a job. what is the verb of the request, and
+// name the job.
 func askError(what, name string, err error) error {
 	var known *Error
 	switch {

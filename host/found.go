@@ -12,6 +12,9 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
+// newFinder returns what looks for the registry's other jobs. With Discover it starts all of them
+// that this server can run. Without, it starts at most those that an operator created, and warns
+// of jobs that no server runs.
 func (h *Host) newFinder(ctx context.Context) *finder.Finder {
 	o := finder.Options{Namespace: h.o.Namespace, Sessions: h.sessions, Host: foundJobs{h}, Log: h.o.Log, Go: h.work.Go}
 	if !h.o.Discover {
@@ -59,7 +62,8 @@ func (f *foundJob) Show(c job.Config) {
 	f.h.jobs = slices.Insert(f.h.jobs, own+at, f.job)
 }
 
-// Load implements finder.Job.
+// Load implements finder.Job. A fetch from another server may succeed later, and so may a read
+// after a fault of the system.
 func (f *foundJob) Load(ctx context.Context, c job.Config) (again bool, err error) {
 	err = f.job.code.Load(ctx, c)
 	_, elsewhere := errors.AsType[*supply.FetchError](err)
@@ -80,7 +84,7 @@ func (f *foundJob) Start(ctx context.Context, changed func(*job.Config), ended f
 	f.job.runner, f.job.fault = r, ""
 	f.h.mu.Unlock()
 	err = f.h.begin(ctx, f.job, func() {
-		asked := ctx.Err() != nil
+		asked := ctx.Err() != nil // by the finder, not by an operator
 		f.removeRunner(asked)
 		ended(asked)
 	})

@@ -53,7 +53,7 @@ func (h *Host) Gauges() Gauges {
 			g.Unwritable++
 		}
 	}
-	if sessions != nil {
+	if sessions != nil { // Run has opened the store as well
 		g.Skew = time.Duration(sessions.Skew()) * time.Millisecond
 		g.GuestMemory, g.MemoryLimit = h.store.GuestMemory()
 	}

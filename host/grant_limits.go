@@ -27,7 +27,7 @@ type GrantLimits struct {
 	PrivateHosts []string
 }
 
-// Gives reports whether a job may be granted anything under a key of its table.
+// Gives reports whether a job may be granted anything under a key of its table, such as "dirs".
 func (c *GrantLimits) Gives(key string) bool {
 	a := job.Allow{Clock: c.Clock, Random: c.Random, State: c.State, Secrets: c.Secrets, HTTP: c.HTTP}
 	if key == "dirs" || key == "env" {
@@ -54,7 +54,7 @@ type GrantViolation struct {
 func (e *GrantViolation) Error() string { return e.Why.WithHint() }
 
 // Violations returns the grants of a job that exceed the limits, and granted directories that
-// contain, or lie in, a private directory of the server.
+// contain, or lie in, a private directory of the server. own are those private directories.
 func (c *GrantLimits) Violations(a job.Allow, own []job.Private) []*GrantViolation {
 	var all []*GrantViolation
 	add := func(key string, place int, name string, why reason.Reason) {
@@ -121,7 +121,8 @@ func (c *GrantLimits) covers(d job.Dir) bool {
 	})
 }
 
-// below reports whether dir is top or lies below it.
+// below reports whether dir is top or lies below it: the path from top to dir is local if it
+// does not begin with "..".
 func below(top, dir string) bool {
 	rel, err := filepath.Rel(top, dir)
 	return err == nil && filepath.IsLocal(rel)

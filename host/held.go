@@ -29,7 +29,7 @@ func HeldModules(dir string) ([]HeldModule, error) {
 }
 
 // HasModule reports whether a module may be on the disk of the server with the data directory
-// dir. Unlike HeldModules it creates no directory.
+// dir. It does so, too, if dir cannot be read. Unlike HeldModules it creates no directory.
 func HasModule(dir, digest string) bool {
 	_, err := os.Stat(filepath.Join(dir, "modules", digest+".wasm"))
 	return !errors.Is(err, fs.ErrNotExist)

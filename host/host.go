@@ -33,7 +33,7 @@ type Host struct {
 	jobs     []*hosted  // the host's own jobs in the order of the file, then jobs found in the registry, by name
 	registry registry.Registry
 	sessions *session.Server // the one session, shared by all jobs
-	busy     map[string]bool // jobs whose runners have begun and not ended
+	busy     map[string]bool // names of the jobs whose runners have begun and not ended
 	started  bool            // the jobs have begun
 	draining bool            // the jobs are ending
 
@@ -44,14 +44,14 @@ type Host struct {
 	outside *workers.Pool  // shared by the native commands of all jobs
 	looks   runner.Slots   // limits how many jobs read all their nodes at a time
 	relaxGC func()         // undoes tightGC once the jobs have begun
-	work    work
+	work    work           // the goroutines of the jobs and of edits
 	pulse   *pulse
 
 	working chan struct{}   // closed when running and finder are set
 	running context.Context //nolint:containedctx // of Run
 	finder  *finder.Finder
 	over    chan struct{} // closed when Run has ended
-	editing chan struct{} // holds a value during an edit
+	editing chan struct{} // holds a value during an edit, and from the end of Run on
 }
 
 // New returns a host that has started and opened nothing yet. If the options are not valid, the
@@ -209,8 +209,8 @@ func (h *Host) runShared(ctx context.Context) (end func() error) {
 	}
 }
 
-// awaitJobs closes ready when the given jobs have joined, and every job that discovery found at
-// the start has joined or was refused.
+// awaitJobs closes ready when the given jobs, the host's own, have joined, and every job that
+// discovery found at the start has joined or was refused.
 func (h *Host) awaitJobs(ctx context.Context, jobs []*hosted) {
 	if ctx.Err() != nil {
 		return // some jobs may have no runner

@@ -58,7 +58,7 @@ func (j *hosted) whyRefused() string {
 }
 
 // isLoading reports whether one of the host's own jobs has not begun because its code is still
-// being loaded.
+// being loaded. A found job has no channel loaded, and the case of a nil channel never happens.
 func (j *hosted) isLoading() bool {
 	select {
 	case <-j.loaded:
@@ -90,7 +90,8 @@ func (h *Host) newRunner(j *hosted, changed func(*job.Config)) *runner.Runner {
 	return runner.New(o)
 }
 
-// define returns the definition of a job in the server's own file.
+// define returns the definition of a job of the server's own file, with configuration c. It says
+// of each module where the file has it from.
 func (h *Host) define(c job.Config) definition.Definition {
 	d := layout.New(c.Layout, h.o.Namespace, c.Name).Define(c)
 	for _, code := range []*definition.Code{d.Module.Code, d.Module.Strategy} {
@@ -104,7 +105,8 @@ func (h *Host) define(c job.Config) definition.Definition {
 	return d
 }
 
-// observer returns the receiver of a runner's events; nil if no option wants them.
+// observer returns the receiver of a runner's events; nil if no option wants them. Kinds that
+// only Count wants do not go to Observe.
 func (h *Host) observer() func(*runner.Event) {
 	if h.o.Observe == nil && h.o.Count == nil {
 		return nil
@@ -122,7 +124,7 @@ func (h *Host) beginOwn(j *hosted) {
 	refused := j.whyRefused()
 	h.mu.Lock()
 	file := j.config // the Config itself does not change, an edit replaces the pointer
-	last := file     // used by the job's loop alone
+	last := file     // the configuration whose code was last asked for; used by the job's loop alone
 	j.code.SetPeers(h.peersOf(file.Name))
 	j.runner = h.newRunner(j, func(c *job.Config) {
 		if c == nil || h.o.Runner != nil || supply.SameCode(c, last) {
@@ -143,7 +145,7 @@ func (h *Host) beginOwn(j *hosted) {
 		h.o.Log.Error("the job cannot run", "job", file.Name, "error", err)
 	}
 	if h.o.Runner == nil && file.ModuleDigest != "" {
-		h.prefetch(j, *file) // a module that is missing here may be fetched from now on
+		h.prefetch(j, *file) // a module that is missing here can be fetched from other servers only now
 	}
 }
 
@@ -154,9 +156,9 @@ type work struct {
 	faults []error
 }
 
-// begin starts the runner of a job, which runs until ctx ends, and calls ended afterwards. It
-// refuses a job that already has a runner: two runners would be the same member and run
-// everything twice.
+// begin starts the runner of a job, which runs until ctx ends or an operator shuts the job down on
+// this server, and calls ended afterwards. It refuses a job that already has a runner: two
+// runners would be the same member and run everything twice.
 func (h *Host) begin(ctx context.Context, j *hosted, ended func()) error {
 	h.mu.Lock()
 	name := j.config.Name // an edit may change other settings

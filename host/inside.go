@@ -26,6 +26,8 @@ func OpenRegistry(dir string, log *slog.Logger) (registry.Registry, error) {
 	return r, nil
 }
 
+// openRegistry returns the registry of the options, or the one inside, and a function that closes
+// it unless it is the caller's.
 func (h *Host) openRegistry() (registry.Registry, func() error, error) {
 	if h.o.Registry != nil {
 		return h.o.Registry, func() error { return nil }, nil

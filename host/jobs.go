@@ -17,6 +17,7 @@ import (
 func (h *Host) Jobs() []job.Status {
 	h.mu.Lock()
 	reg, sessions := h.registry, h.sessions
+	// jobs has copies, since mu is not held while the runners are asked.
 	jobs, all := make([]hosted, len(h.jobs)), make([]job.Status, len(h.jobs))
 	for i, j := range h.jobs {
 		jobs[i], all[i].Config = *j, *j.config
@@ -41,7 +42,7 @@ func (h *Host) Jobs() []job.Status {
 			}
 			own := slices.DeleteFunc(s.Troubles, func(t reason.Reason) bool { return slices.Contains(shared, t) })
 			s.Troubles = slices.Concat(shared, own)
-		} else if sessions != nil && j.isLoading() {
+		} else if sessions != nil && j.isLoading() { // without sessions, Run has not begun to load
 			s.Troubles = []reason.Reason{reason.Of(reason.ModuleCompiling)}
 		}
 		s.Fault = j.whyRefused()
@@ -122,13 +123,14 @@ func (h *Host) Reshard(ctx context.Context, name string) error {
 
 // Cancel asks the guest of an attempt that runs on this server to stop, and ends it after its
 // grace period or, with now, at once. Cancel does not wait for the end. The attempt is not
-// retried.
+// retried. Without such an attempt, Cancel does nothing.
 func (h *Host) Cancel(name string, item int, run string, attempt int, now bool) {
 	if r, err := h.runner(name); err == nil {
 		r.Cancel(runner.Cancellation{Item: item, Run: run, Attempt: attempt, Now: now})
 	}
 }
 
+// ask makes the runner of the named job write an operator's request. what is the verb for errors.
 func (h *Host) ask(ctx context.Context, what, name string, a protocol.Ask) error {
 	r, err := h.runner(name)
 	if err != nil {

@@ -23,7 +23,7 @@ type JobFault struct {
 func Loads(ctx context.Context, o Options) (faults []JobFault, err error) {
 	var refused map[string]string
 	if o.DataDir != "" {
-		o.Private = append(slices.Clip(o.Private), DataPrivate(o.DataDir))
+		o.Private = append(slices.Clip(o.Private), DataPrivate(o.DataDir)) // private although DataDir is replaced below
 		if refused, err = RefusedModules(o.DataDir); err != nil {
 			return nil, err
 		}
@@ -62,7 +62,7 @@ func Loads(ctx context.Context, o Options) (faults []JobFault, err error) {
 
 // checkCode loads the code of one job and returns why no run of it could begin. If the server
 // already refuses a module because compiling it ended processes, checkCode does not compile it
-// either.
+// either. refused has the reasons for such modules by digest.
 func (h *Host) checkCode(ctx context.Context, j *hosted, refused map[string]string) error {
 	c := h.setDigests(ctx, j)
 	for _, m := range []struct{ key, name, digest string }{

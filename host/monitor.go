@@ -79,7 +79,7 @@ func (m *monitored) close() {
 	}
 }
 
-// dumps serves a monitor port.
+// dumps serves the monitor port of the named job until ctx ends, and then waits for its answers.
 func (h *Host) dumps(ctx context.Context, l net.Listener, name string) {
 	stop := context.AfterFunc(ctx, func() { _ = l.Close() }) // ends Accept
 	defer stop()
@@ -108,7 +108,7 @@ func (h *Host) dumps(ctx context.Context, l net.Listener, name string) {
 	}
 }
 
-// answer serves one connection.
+// answer serves one connection to the monitor port of the named job.
 func (h *Host) answer(ctx context.Context, c net.Conn, name string) error {
 	ctx, cancel := context.WithTimeout(ctx, dumpPatience)
 	defer cancel()
@@ -126,10 +126,11 @@ func (h *Host) answer(ctx context.Context, c net.Conn, name string) error {
 	if err != nil {
 		return fmt.Errorf("reach the registry: %w", err)
 	}
+	// A session of its own, since a long dump must not delay the reads of the jobs.
 	return errors.Join(dump.Write(ctx, s, layout.NewJob(h.o.Namespace, name), patient{c}), s.Close())
 }
 
-// patient limits the time of each write to a connection.
+// patient is a connection that limits the time of each write.
 type patient struct{ net.Conn }
 
 // Write implements io.Writer.
@@ -144,9 +145,10 @@ func (p patient) Write(b []byte) (int, error) {
 type callers struct {
 	mu   sync.Mutex // guards the fields below
 	open map[netip.Prefix]int
-	all  int
+	all  int // the sum of open
 }
 
+// enter counts a connection from a network. It returns false if there are too many already.
 func (s *callers) enter(from netip.Prefix) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -158,6 +160,7 @@ func (s *callers) enter(from netip.Prefix) bool {
 	return true
 }
 
+// leave ends the count of a connection that enter has let in.
 func (s *callers) leave(from netip.Prefix) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

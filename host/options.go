@@ -124,7 +124,7 @@ type Options struct {
 	// Sinks store the rows. A row is safe when all of them have it. Without sinks, rows are
 	// discarded.
 	Sinks []trace.Sink
-	// runs the code of the jobs; nil: the sandbox, with Modules
+	// Runner runs the code of the jobs; nil: the sandbox does, with Modules.
 	Runner  Runner
 	Modules map[string]Module // by the name that jobs use
 	// Pull fetches an artifact by its reference, for Modules with an Artifact. It must not read
@@ -143,10 +143,10 @@ type Options struct {
 	// Discover makes this server also run jobs that others have defined in the registry, unless
 	// a limit or a missing module prevents it.
 	Discover bool
-	// Created limits discovery to jobs that no file has ever defined: an operator created them.
-	Created bool
 	// Created makes a server without Discover also run jobs that no file has ever defined: an
 	// operator created them.
+	Created bool
+	// Peers are the other servers of the cluster, for the exchange of modules.
 	Peers Peers
 	// MonitorIP is the address for the MonitorPort of jobs; empty: 127.0.0.1. Anyone who can
 	// reach it can read the nodes of the job.
@@ -255,6 +255,7 @@ func (o Options) WithDefaults() Options {
 	return o
 }
 
+// noDataDir is the fault of options without a data directory whose jobs are modules.
 const noDataDir = "data directory: the sandbox needs one; set DataDir, or Runner for jobs in Go"
 
 // validate returns all faults of the options. It reads no file.
@@ -318,6 +319,8 @@ func (o *Options) validate() error {
 	return errors.Join(faults...)
 }
 
+// validateJob returns all faults of a job of the options, in its configuration alone and together
+// with the other options.
 func (o *Options) validateJob(c job.Config) error {
 	faults := []error{c.Validate(), schedule.Check(c, time.Now()), clustertree.CheckJob(c.Name)}
 	if _, err := o.strategy(c.Strategy); err != nil {
@@ -327,7 +330,8 @@ func (o *Options) validateJob(c job.Config) error {
 	return errors.Join(append(faults, layout.Check(c))...)
 }
 
-// validateCode checks that this server has the job's module, or may run its command.
+// validateCode checks that this server has the modules of the job, or may run its command. With a
+// Runner, the job needs no module, and cannot have a strategy in one.
 func (o *Options) validateCode(c job.Config) error {
 	var faults []error
 	if _, ok := o.Modules[c.StrategyModule]; c.StrategyModule != "" && (!ok || o.Runner != nil) {

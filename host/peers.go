@@ -12,8 +12,8 @@ import (
 // maxPeers bounds how many members of a job are asked for their addresses.
 const maxPeers = 64
 
-// peersOf returns the addresses, from the registry, at which other members of a job serve
-// modules.
+// peersOf returns a function that reads in the registry at which addresses the other members of
+// the named job serve modules.
 func (h *Host) peersOf(name string) supply.Peers {
 	_, _, members := layout.NewJob(h.o.Namespace, name).Nodes()
 	return func(ctx context.Context) ([]string, error) {

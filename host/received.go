@@ -80,7 +80,7 @@ func (m *ReceivedModule) Check(digest string, sign []byte) error {
 // Close removes the file unless it was kept.
 func (m *ReceivedModule) Close() error { return unkept(m.staged.Close(), m.dir) }
 
-// unkept converts an error of the store.
+// unkept converts an error of the module store in dir to an *Error. It returns nil for nil.
 func unkept(err error, dir string) error {
 	switch {
 	case err == nil:

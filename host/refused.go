@@ -55,6 +55,7 @@ func (o *Options) compiledModule(digest string, took time.Duration) {
 	o.count(&Event{Kind: EventCompiled, At: time.Now(), Outcome: job.Outcome{Digest: digest, Took: took}, Instance: o.Instance})
 }
 
+// count passes an event to Options.Count if it is set.
 func (o *Options) count(e *Event) {
 	if o.Count != nil {
 		o.Count(e)

@@ -134,6 +134,7 @@ func (h *Host) CheckReload(ctx context.Context, jobs []job.Config, modules map[s
 	return h.reload(ctx, jobs, modules, true)
 }
 
+// reload is Reload or, if dry, CheckReload.
 func (h *Host) reload(ctx context.Context, jobs []job.Config, modules map[string]Module, dry bool) (Reloaded, error) {
 	e, err := h.edit(ctx, "reload", func(_ context.Context, e *edit) error {
 		e.dry, e.o.Jobs, e.o.Modules = dry, jobs, maps.Clone(modules)

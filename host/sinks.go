@@ -10,8 +10,8 @@ import (
 // sinks is a Sink that writes to several. A row is safe when all of them have it.
 type sinks []trace.Sink
 
-// Write stores the batch in all sinks. If one of them never takes a row, the others get it
-// anyway.
+// Write stores the batch in all sinks. If one of them refuses a row for ever (ErrRow), the others
+// get it anyway. After any other error the caller repeats the batch.
 func (s sinks) Write(ctx context.Context, batch []trace.Row) error {
 	var refused error
 	for _, sink := range s {

@@ -97,7 +97,7 @@ func (h *Host) loadModules(ctx context.Context) error {
 	var faults []error
 	for range h.jobs {
 		fault := <-loaded
-		if fault == nil || ctx.Err() != nil {
+		if fault == nil || ctx.Err() != nil { // this job can run
 			return nil //nolint:nilerr // cancelled, not failed
 		}
 		faults = append(faults, fault)
@@ -110,8 +110,8 @@ func (h *Host) loadModules(ctx context.Context) error {
 	return failf(kind, all, "no job can run")
 }
 
-// readBy calls setDigests. It holds a slot meanwhile, unless it may have to wait for a registry
-// of artifacts.
+// readBy calls setDigests. It holds one of the slots meanwhile, which bound how many jobs read
+// files, unless it may have to wait for a registry of artifacts.
 func (h *Host) readBy(ctx context.Context, j *hosted, slots chan struct{}) job.Config {
 	for _, name := range []string{j.config.Module, j.config.StrategyModule} {
 		if f, _ := h.store.File(name); f.Artifact != "" {
@@ -147,6 +147,7 @@ func (h *Host) loadCode(ctx context.Context, j *hosted, c job.Config) error {
 	return nil
 }
 
+// closeCode releases the code of all jobs, whose runs have ended.
 func (h *Host) closeCode() {
 	for _, j := range h.jobs {
 		j.code.Close()
@@ -161,6 +162,8 @@ func (h *Host) prefetch(j *hosted, c job.Config) {
 	h.finder.Alongside(func() { h.loadChanged(j, c) })
 }
 
+// loadChanged loads the code of a job for its new configuration c. A job that cannot run as it is
+// now goes on as a member, and its runs fail.
 func (h *Host) loadChanged(j *hosted, c job.Config) {
 	if err := j.code.Load(h.running, c); err != nil {
 		h.o.Log.Error("the job cannot run here as it is now", "job", c.Name, "error", err)

@@ -19,7 +19,8 @@ import (
 )
 
 // undefined warns about jobs of the registry that are in no file of this server and that no
-// server runs, and stores their missed instants. It is for a server without Discover.
+// server runs, and stores their missed instants. It is for a server without Discover. names are
+// the jobs in no file, and js is the session to read with.
 func (h *Host) undefined(ctx context.Context, names []string, js *session.Job) error {
 	var created []string
 	if h.o.Created {
@@ -86,7 +87,7 @@ func (h *Host) created(ctx context.Context, names []string, js *session.Job) ([]
 // server's own. In a shared registry the file of another server may have such a job, and a
 // program that embeds a host may be about to Put it.
 func (h *Host) recordUndefined(ctx context.Context, names []string, js *session.Job) error {
-	if !h.o.Alone || len(h.o.Sinks) == 0 || js.Timeout() > 0 {
+	if !h.o.Alone || len(h.o.Sinks) == 0 || js.Timeout() > 0 { // sessions of the registry inside have no time-out
 		return nil
 	}
 	for _, name := range names {
@@ -113,7 +114,7 @@ func (h *Host) recordUndefined(ctx context.Context, names []string, js *session.
 	return nil
 }
 
-// viewOf reads a job that no server runs.
+// viewOf reads a job that no server runs, so it needs no events to get one moment of the tree.
 func viewOf(ctx context.Context, l layout.Layout, js *session.Job) (*protocol.View, error) {
 	w := follow.NewWatch(l, l.Watched())
 	w.Read = func(paths []string) ([]registry.Node, error) { return readEach(ctx, js, paths) }

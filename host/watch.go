@@ -7,7 +7,7 @@ import (
 )
 
 const (
-	watchEvery = time.Second
+	watchEvery = time.Second // the time between two looks at the clock
 	// maxSlew is how much the clock may differ from the time that has passed. Time services
 	// cause smaller differences all the time, which hardly affect a fire.
 	maxSlew = 2 * time.Second
@@ -25,6 +25,7 @@ func watchClock(ctx context.Context, log *slog.Logger) {
 			return
 		}
 		now := time.Now()
+		// Round(0) removes Go's monotonic time, so the first difference is that of the clock.
 		switch by := jump(now.Round(0).Sub(last.Round(0)), now.Sub(last)); {
 		case by < 0:
 			log.Warn("the clock was set back; no instant begins twice, so each job waits until the clock passes its last instant", "by", (-by).String())
