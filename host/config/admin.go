@@ -20,6 +20,8 @@ type AdminTLS struct {
 	ClientCA  string // authority that signs the certificates of clients; "": clients need none
 }
 
+// admin reads the table [admin]. Tokens must not be sent in the clear, so an address that other
+// machines can reach needs TLS.
 func (b *builder) admin() Admin {
 	a := Admin{Listen: get(b, "", "admin.listen")}
 	at, secured := b.adminTLS()
@@ -32,7 +34,7 @@ func (b *builder) admin() Admin {
 		}
 	}
 	switch {
-	case b.values["admin.listen"].refused:
+	case b.values["admin.listen"].refused: // already reported
 	case !b.isSet("admin.listen"):
 		if secured {
 			b.report(at.problem("admin.tls", reason.Of(reason.AdminListenMissing)))
@@ -45,8 +47,8 @@ func (b *builder) admin() Admin {
 	return a
 }
 
-// adminTLS returns the place of the table [admin.tls], or of its first key if only variables
-// set it.
+// adminTLS returns the place of the table [admin.tls], or of its first key if only variables of
+// the environment set it. It returns false if there is neither.
 func (b *builder) adminTLS() (place, bool) {
 	if b.isTable("admin.tls") {
 		return b.tables["admin.tls"], true

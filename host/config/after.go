@@ -19,6 +19,8 @@ type order struct {
 	depth map[string]int  // position of each job in path, from 1
 }
 
+// order reports each setting after that names an unknown job, or that makes jobs run after each
+// other in a circle.
 func (b *builder) order() {
 	o := order{builder: b, jobs: map[string]*job.Config{}, seen: map[string]bool{}, depth: map[string]int{}}
 	for i := range b.file.Jobs {
@@ -30,6 +32,8 @@ func (b *builder) order() {
 	}
 }
 
+// visit checks the setting after of a job and then, depth first, the jobs before it. A job that
+// is in path already closes a circle.
 func (o *order) visit(name string) {
 	if o.seen[name] {
 		return
@@ -53,7 +57,7 @@ func (o *order) visit(name string) {
 	delete(o.depth, name)
 }
 
-// fault returns why the present job cannot run after another.
+// fault returns why the last job of path cannot run after the job before; none if it can.
 func (o *order) fault(before string) reason.Reason {
 	table := joinKey("jobs", before)
 	switch c, k := o.jobs[before], o.depth[before]; {
@@ -62,7 +66,7 @@ func (o *order) fault(before string) reason.Reason {
 	case c == nil && (o.broken || o.afterAny): // another file may have it, or one that could not be read
 	case c == nil:
 		return meantOr(before, o.names, reason.AfterMeant, reason.Of(reason.AfterUnknown, strconv.Quote(before)))
-	case o.isSet(table+".schedule") && !o.isSet(table+".cron") && !o.isSet(table+".after"):
+	case o.isSet(table+".schedule") && !o.isSet(table+".cron") && !o.isSet(table+".after"): // it has no instants
 		return reason.Of(reason.AfterManual, strconv.Quote(before))
 	}
 	return reason.Reason{}

@@ -31,7 +31,7 @@ const (
 type builder struct {
 	*reader
 	file          File
-	laid          map[string]place
+	laid          map[string]place    // as in File
 	dirLimitFault bool                // the directories in [host.allow] have a fault
 	listed        map[string][]string // the days of each calendar
 	httpFault     bool                // http in [host.allow] has a fault
@@ -47,7 +47,8 @@ func get[T any](b *builder, instead T, paths ...string) T {
 	return instead
 }
 
-// fault reports a problem of a value, at its place or, if it is not set, at its table's.
+// fault reports a problem of the value of a table's key, at its place or, if it is not set, at
+// the table's. sub is the part of the value that has the fault, such as [0] or .name; "": all.
 func (b *builder) fault(table, key, sub string, why reason.Reason) {
 	path := joinPath(table, key)
 	at := b.named[table]
@@ -60,6 +61,7 @@ func (b *builder) fault(table, key, sub string, why reason.Reason) {
 	b.report(at.problem(path+sub, why))
 }
 
+// joinPath returns the path of a table's key. One of the two may be empty.
 func joinPath(table, key string) string {
 	if table == "" || key == "" {
 		return table + key
@@ -67,6 +69,8 @@ func joinPath(table, key string) string {
 	return table + "." + key
 }
 
+// build reads all tables. The order matters: jobs are checked against what [host], [notify],
+// modules and calendars have.
 func (b *builder) build() *File {
 	b.laid = map[string]place{}
 	b.server()
@@ -94,6 +98,7 @@ func (b *builder) build() *File {
 	return &b.file
 }
 
+// unquoteKey reverts quoteKey: it returns the name that a part of a path stands for.
 func unquoteKey(name string) string {
 	if plain, err := strconv.Unquote(name); err == nil {
 		return plain
@@ -101,6 +106,7 @@ func unquoteKey(name string) string {
 	return name
 }
 
+// server reads the table [server] except for its peers.
 func (b *builder) server() {
 	s := Server{
 		IP:           get(b, "", "server.ip"),
@@ -155,6 +161,7 @@ func isName(name string) bool {
 	return name != "" && len(name) <= 64
 }
 
+// host reads the table [host].
 func (b *builder) host() {
 	b.file.Host = Host{
 		NativeScripts: get(b, false, "host.allow_native_scripts"),
@@ -166,13 +173,14 @@ func (b *builder) host() {
 	b.file.Host.Allow = b.grantLimits()
 }
 
+// module reads the table [modules.<name>] at path. Its source is a file or an artifact.
 func (b *builder) module(path, name string) {
 	m := Module{Name: name, SHA256: strings.ToLower(get(b, "", path+".sha256"))}
 	source := get(b, "", path+".source")
 	switch {
 	case !b.isSet(path + ".source"):
 		b.fault(path, "", "", reason.Of(reason.SourceMissing))
-	case b.values[path+".source"].refused:
+	case b.values[path+".source"].refused: // already reported
 	case oci.Is(source):
 		m.Artifact = source
 		if _, err := oci.Parse(source); errors.Is(err, oci.ErrCredentials) {
@@ -187,7 +195,7 @@ func (b *builder) module(path, name string) {
 		b.fault(path, "sha256", "", reason.Of(reason.DigestUnreadable))
 	}
 	m.Keys = b.keys(path + ".keys")
-	for _, one := range m.Keys {
+	for _, one := range m.Keys { // the server accepts only its own keys, so a module with another one could never run
 		if all := b.file.Host.ModuleKeys; len(all) > 0 && !slices.Contains(all, one) {
 			b.fault(path, "keys", "", reason.Of(reason.KeyNotAccepted, strconv.Quote(one)))
 		}
@@ -195,8 +203,8 @@ func (b *builder) module(path, name string) {
 	b.file.Modules = append(b.file.Modules, m)
 }
 
-// keys reads public keys, one of which must sign modules. An empty list is a fault, because it
-// would turn the check off.
+// keys reads the public keys at a path, one of which must sign modules. It returns the valid ones.
+// An empty list is a fault, because it would turn the check off.
 func (b *builder) keys(key string) []string {
 	keys := get(b, []string(nil), key)
 	if !b.isSet(key) || b.values[key].refused {
@@ -217,7 +225,8 @@ func (b *builder) keys(key string) []string {
 	})
 }
 
-// source reads the source of a module: "file:path" or a path.
+// source returns the path of the file from which a module comes: source is "file:path" or a path.
+// module is the path of the module's table. A path may begin with two slashes, as in a URL.
 func (b *builder) source(module, source string) string {
 	rest, isFile := strings.CutPrefix(source, "file:")
 	if u, err := url.Parse(source); !isFile && err == nil && u.Scheme != "" {
@@ -236,6 +245,8 @@ func (b *builder) source(module, source string) string {
 	return b.resolve(b.values[module+".source"].at, rest)
 }
 
+// path returns the value of a key as an absolute path, or instead if the key is not set. A
+// relative instead starts at the folder of the first file.
 func (b *builder) path(key, instead string) string {
 	path := get(b, "", key)
 	if path != "" {

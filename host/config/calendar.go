@@ -22,7 +22,7 @@ func (b *builder) calendars() map[string][]string {
 		path := table + ".days"
 		days := get(b, []string(nil), path)
 		_, wrong := job.ParseDays(days)
-		for _, i := range slices.Backward(wrong) {
+		for _, i := range slices.Backward(wrong) { // from the end, so that the other indexes stay valid
 			sub := "[" + strconv.Itoa(i) + "]"
 			if !b.faulty[path+sub] {
 				b.fault(table, "days", sub, reason.Of(reason.DayInvalid, strconv.Quote(days[i])))
@@ -34,8 +34,8 @@ func (b *builder) calendars() map[string][]string {
 	return all
 }
 
-// except replaces the names of calendars by their days, so that the registry has the same days
-// for all servers.
+// except replaces the names of calendars in the setting except of a job by their days. So the
+// registry has the days, which are then the same for all servers. path is the job's table.
 func (b *builder) except(path string, c *job.Config) {
 	table, days := path, []string(nil)
 	if !b.isSet(path + ".except") {

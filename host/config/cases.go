@@ -103,7 +103,8 @@ func ParseCases(name string, content []byte) ([]conformance.Case, error) {
 	return cases, nil
 }
 
-// inside returns the paths one name below a table, which ends with a dot; paths must be sorted.
+// inside returns those of the sorted paths that are one name below a table. table is the path of
+// the table, with a dot at its end.
 func inside(paths []string, table string) []string {
 	var names []string
 	from, _ := slices.BinarySearch(paths, table)
@@ -112,7 +113,7 @@ func inside(paths []string, table string) []string {
 		if !ok {
 			break
 		}
-		if quoteKey(unquoteKey(name)) == name {
+		if quoteKey(unquoteKey(name)) == name { // a single name, not several with dots between them
 			names = append(names, path)
 		}
 	}
@@ -125,4 +126,5 @@ const (
 	caseInstance = "127.0.0.1" + job.Delimiter + "test"
 )
 
+// caseScheduled is the instant of a run unless the case has one.
 func caseScheduled() time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) }

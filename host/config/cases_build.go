@@ -24,6 +24,7 @@ type caseBuilder struct {
 	ids   []string // of the instances, in descending order
 }
 
+// has reports whether the case has a valid value of the key.
 func (b *caseBuilder) has(key string) bool {
 	v := b.values[b.table+"."+key]
 	return v.at.file != "" && !v.refused
@@ -39,17 +40,21 @@ func (b *caseBuilder) flag(key string) bool                   { return of(b, key
 func (b *caseBuilder) list(key string) []string               { return of[[]string](b, key, nil) }
 func (b *caseBuilder) number(key string, instead int64) int64 { return of(b, key, instead) }
 func (b *caseBuilder) texts(key string) map[string]string     { return of[map[string]string](b, key, nil) }
+
+// millis returns a duration in ms. Less than one counts as one, since 0 would mean no limit.
 func (b *caseBuilder) millis(key string, d time.Duration) int64 {
 	return max(1, of(b, key, d).Milliseconds())
-} // less than a millisecond is not 0
+}
 
-// wrong reports a problem of a key's value or of a part of it.
+// wrong reports a problem of a key's value or of its part sub, unless one was reported already.
 func (b *caseBuilder) wrong(key, sub string, why reason.Reason) {
 	if path := b.table + "." + key; !b.faulty[path] && !b.faulty[path+sub] {
 		b.fault(b.table, key, sub, why)
 	}
 }
 
+// build makes the case. The instances come first, as the kind of the job and the wanted owners
+// depend on them.
 func (b *caseBuilder) build() conformance.Case {
 	b.c.Name = unquoteKey(strings.TrimPrefix(b.table, "cases."))
 	b.c.Rule = b.named[b.table].String()
@@ -66,12 +71,13 @@ func (b *caseBuilder) request() {
 	item, total := b.number("item", 0), b.number("total", 1)
 	if item >= total {
 		key := "item"
-		if !b.has(key) {
+		if !b.has(key) { // then its default is not below total
 			key = "total"
 		}
 		b.wrong(key, "", reason.Of(reason.CaseItem, strconv.FormatInt(item, 10), strconv.FormatInt(total, 10), strconv.FormatInt(item+1, 10)))
 	}
 	name, scheduled := b.text("job", "job"), of(b, "scheduled", caseScheduled()).UnixMilli()
+	// plain is the job as serve would read it, so that the same names and parameters are refused.
 	plain := job.Config{Name: name, Kind: job.Simple, Shards: 1, Overlap: job.Skip, OnRegistryLoss: job.CancelOnLoss, Layout: job.Layout21}
 	// It can only fail for the name, which sameAsServe checks.
 	task, _ := job.NewTaskID(name, []int{int(item)}, caseInstance)
@@ -134,6 +140,7 @@ func (b *caseBuilder) kind() string {
 	return ""
 }
 
+// allow sets the grants except for the requests.
 func (b *caseBuilder) allow() {
 	a := &b.c.Request.Allow
 	a.Random, a.Env, a.Secrets = b.flag("random"), b.texts("env"), b.texts("secrets")
@@ -186,9 +193,10 @@ func (b *caseBuilder) instances() {
 		labels[id], _ = b.values[path].is.(map[string]string)
 		b.ids = append(b.ids, id)
 	}
+	// A strategy receives the ids in descending order.
 	slices.Sort(b.ids)
 	slices.Reverse(b.ids)
-	if same := len(b.ids) != len(labels); same {
+	if same := len(b.ids) != len(labels); same { // two names are one id once caseID has completed them
 		b.report(b.named[b.table].problem(b.table+".instances", reason.Of(reason.CaseInstanceTwice, job.Delimiter)))
 	}
 	d := &b.c.Request.Deal
@@ -217,6 +225,7 @@ func caseID(text string) string {
 	return string(job.NewInstanceID(text, "1"))
 }
 
+// want sets what the answer must have. A case that wants a code need not say the verdict.
 func (b *caseBuilder) want() {
 	w := &b.c.Want
 	if b.has("want.verdict") || !b.has("want.code") {
@@ -246,7 +255,7 @@ func (b *caseBuilder) want() {
 	w.Check = func(a conformance.Answer) error { return errors.Join(flow(a), owners(a)) }
 }
 
-// flow returns a check of the counts that the case has.
+// flow returns a check that a dataflow job has counted what the case wants.
 func (b *caseBuilder) flow() func(conformance.Answer) error {
 	type count struct {
 		name string
@@ -270,7 +279,8 @@ func (b *caseBuilder) flow() func(conformance.Answer) error {
 	}
 }
 
-// owners returns a check of the assignment.
+// owners returns a check that the strategy has assigned the items as the case wants. Owners are
+// indexes into b.ids.
 func (b *caseBuilder) owners() func(conformance.Answer) error {
 	var want []int
 	for i, id := range b.list("want.owners") {

@@ -33,8 +33,8 @@ type File struct {
 	Modules  []Module     // sorted by name
 	Jobs     []job.Config // sorted by name
 
-	named   map[string]place
-	private []job.Private
+	named   map[string]place // where each job, module, notifier and calendar is defined
+	private []job.Private    // see Private
 	laid    map[string]place // places of what is read or loaded later, by dotted key
 }
 
@@ -137,6 +137,7 @@ func Load(paths []string, o Options) (*File, error) {
 	return r.finish()
 }
 
+// stdin is what messages call the text of Options.Stdin.
 const stdin = "<stdin>"
 
 // Parse parses one text. Messages contain name, and relative paths start at its folder. It
@@ -150,7 +151,8 @@ func Parse(name string, text []byte, o Options) (*File, error) {
 	return r.finish()
 }
 
-// load reads the file at path, unless it was read before, and the files that it includes.
+// load reads the file at path, unless it was read before, and the files that it includes. read has
+// the files that were read, by absolute path.
 func (r *reader) load(path string, read map[string]bool) {
 	if !first(path, read) {
 		return
@@ -193,7 +195,9 @@ func (r *reader) follow(s source, read map[string]bool) {
 	}
 }
 
-// match returns the files that match a pattern, sorted.
+// match returns the files that match a pattern, sorted. dir is the folder of the file that
+// includes them, and at the place of the pattern there. A pattern may match none, but a plain
+// path must exist.
 func (r *reader) match(dir, pattern string, at place) []string {
 	if !filepath.IsAbs(pattern) {
 		pattern = filepath.Join(dir, pattern)
@@ -222,7 +226,8 @@ func first(path string, read map[string]bool) bool {
 	return true
 }
 
-// finish applies the environment to the values and builds the File.
+// finish applies the environment to the values and builds the File. It returns all problems
+// found so far, or the File.
 func (r *reader) finish() (*File, error) {
 	r.overlay()
 	b := &builder{reader: r}

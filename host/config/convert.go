@@ -13,20 +13,23 @@ import (
 )
 
 // convert turns the TOML parser's value of key k into a Go value: string, bool, int64 (numbers
-// and sizes), time.Duration, []string, map[string]string, job.Pool. It calls at for every
-// fault, with the sub-path of the faulty part ("" for the value itself, "[0]" or ".name" for an
-// element).
+// and sizes), time.Duration, []string, map[string]string, job.Pool. lookup returns the value of a
+// variable of the environment. convert calls at for every fault, with the sub-path of the faulty
+// part ("" for the value itself, "[0]" or ".name" for an element). It returns false if the value
+// itself is refused, not only an element.
 func convert(k key, raw any, lookup func(string) (string, bool), at func(sub string, why reason.Reason)) (any, bool) {
 	c := converter{key: k, lookup: lookup, at: at}
 	v := c.value(raw)
 	return v, !c.refused
 }
 
+// converter has the parameters of convert, and methods for each type of value. They return the Go
+// value, or nil after a fault.
 type converter struct {
 	key     key
 	lookup  func(string) (string, bool)
 	at      func(sub string, why reason.Reason)
-	refused bool
+	refused bool // the value itself has a fault
 }
 
 // refuse reports a fault. A fault in an element of a list or table does not end the conversion,
@@ -36,6 +39,7 @@ func (c *converter) refuse(sub string, why reason.Reason) {
 	c.at(sub, why)
 }
 
+// value converts by the type of the key. Types that it does not list are written as strings.
 func (c *converter) value(raw any) any {
 	k := c.key
 	switch k.takes {
@@ -47,7 +51,7 @@ func (c *converter) value(raw any) any {
 		return c.list(raw)
 	case texts:
 		return c.texts(raw)
-	case items:
+	case items: // a table, or ElasticJob's text
 		if m, ok := raw.(map[string]any); ok {
 			return c.itemTable(m)
 		}
@@ -93,7 +97,7 @@ func (c *converter) parse(s string) (any, reason.Reason) {
 	case word:
 		return s, c.word(s)
 	case duration:
-		if slices.Contains(k.words, s) {
+		if slices.Contains(k.words, s) { // such as "off"
 			return time.Duration(0), reason.Reason{}
 		}
 		d, why := parseDuration(s)
@@ -114,6 +118,7 @@ func (c *converter) parse(s string) (any, reason.Reason) {
 	return s, reason.Reason{}
 }
 
+// word returns why the key cannot have the word s; none if it can.
 func (c *converter) word(s string) reason.Reason {
 	k := c.key
 	if slices.Contains(k.words, s) {
@@ -131,7 +136,8 @@ func meantOr(word string, known []string, meant reason.Code, unknown reason.Reas
 	return unknown
 }
 
-// notText says what to write instead of a bare number or another value that is no string.
+// notText returns the fault of a value that is no string although the key takes one, with what to
+// write instead.
 func (c *converter) notText(raw any) reason.Reason {
 	n, whole := raw.(int64)
 	switch {
@@ -155,6 +161,7 @@ func (c *converter) notText(raw any) reason.Reason {
 	return reason.Of(reason.TextWanted, kindOf(raw))
 }
 
+// flag reads true or false. Its fault has a special text for one that is written in quotes.
 func (c *converter) flag(raw any) any {
 	b, ok := raw.(bool)
 	if ok {
@@ -168,6 +175,7 @@ func (c *converter) flag(raw any) any {
 	return nil
 }
 
+// number reads a whole number within the bounds of the key.
 func (c *converter) number(raw any) any {
 	k := c.key
 	least, most := strconv.FormatInt(k.min, 10), strconv.FormatInt(k.max, 10)
@@ -191,6 +199,7 @@ func (c *converter) number(raw any) any {
 	return n
 }
 
+// list reads a list of strings. An element with a fault becomes an empty string.
 func (c *converter) list(raw any) any {
 	elements, ok := raw.([]any)
 	if !ok {
@@ -201,11 +210,12 @@ func (c *converter) list(raw any) any {
 	for i, element := range elements {
 		sub := "[" + strconv.Itoa(i) + "]"
 		s, _ := c.text(sub, element)
-		out = append(out, s) // keep the indexes of the other elements
+		out = append(out, s) // even after a fault, to keep the indexes of the other elements
 	}
 	return out
 }
 
+// texts reads a table of strings with free names. It leaves out an entry with a fault.
 func (c *converter) texts(raw any) any {
 	table, ok := raw.(map[string]any)
 	if !ok {
@@ -221,7 +231,7 @@ func (c *converter) texts(raw any) any {
 	return out
 }
 
-// text reads one string in a list or table.
+// text reads one string in a list or table. sub is its place there, and false means a fault.
 func (c *converter) text(sub string, raw any) (string, bool) {
 	s, ok := raw.(string)
 	if !ok {
@@ -288,6 +298,7 @@ func (c *converter) instances(raw any) any {
 	var pool job.Pool
 	for _, name := range sortedNames(table) {
 		sub := "." + quoteKey(name)
+		// whole reports to at. That alone does not refuse the table, so the cases below do.
 		inner := converter{key: key{takes: number, min: 1, max: job.MaxPool}, at: func(_ string, why reason.Reason) { c.refuse(sub, why) }}
 		switch name {
 		case "pool":

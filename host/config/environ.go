@@ -7,6 +7,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
+// envPrefix begins the names of variables that set keys of the file.
 const envPrefix = "WASMJOBD_"
 
 // environment maps the names of variables to their values.
@@ -24,6 +25,7 @@ func newEnvironment(list []string) environment {
 	return e
 }
 
+// lookup returns the value of a variable, and whether it is set.
 func (e environment) lookup(name string) (string, bool) {
 	value, ok := e[name]
 	return value, ok
@@ -48,7 +50,7 @@ func (r *reader) overlay() {
 // several of the jobs or modules that the files define.
 func (r *reader) overlayOne(variable string, parts []string) {
 	at := place{file: variable}
-	r.order[variable] = len(r.order)
+	r.order[variable] = len(r.order) // its problems come after those of the files
 	n, path := r.schema, ""
 	for _, part := range parts {
 		meant := []string{part}
@@ -62,14 +64,14 @@ func (r *reader) overlayOne(variable string, parts []string) {
 		case len(meant) > 1:
 			r.report(at.problem(full, reason.Of(reason.VariableAmbiguous, quoted(meant))))
 			return
-		case n.children == nil:
+		case n.children == nil: // the name goes on below a key
 			r.unset(at, path, n.key)
 			return
 		case child == nil:
 			r.report(at.problem(full, unknownKey(n, path, part)))
 			return
 		case n.free() && r.named[full] == place{}:
-			if !r.broken {
+			if !r.broken { // otherwise the file that could not be read may define it
 				r.report(at.problem(full, reason.Of(reason.VariableDefinesNothing)))
 			}
 			return
@@ -95,7 +97,8 @@ func (r *reader) overlayOne(variable string, parts []string) {
 	r.values[path] = value{is: is, at: at, refused: !ok}
 }
 
-// unset reports why no variable can set the key or a part of it.
+// unset reports why no variable can set the key k at path, or a part of its value. at names the
+// variable.
 func (r *reader) unset(at place, path string, k key) {
 	switch {
 	case k.release != "":
@@ -107,8 +110,9 @@ func (r *reader) unset(at place, path string, k key) {
 	}
 }
 
-// defined returns the jobs or modules whose name a variable spells as part, where lower-case
-// letters, hyphens and dots are missing. If there are none, it returns part itself.
+// defined returns the names of the jobs or modules below path that a variable may mean by part:
+// their names in lower case, with an underscore for each hyphen and dot. If there are none, it
+// returns part itself.
 func (r *reader) defined(path, part string) []string {
 	plain := strings.NewReplacer("-", "_", ".", "_")
 	var names []string
@@ -125,7 +129,8 @@ func (r *reader) defined(path, part string) []string {
 	return names
 }
 
-// fromText converts a variable's text to the value that the TOML parser would return.
+// fromText converts a variable's text to the value that the TOML parser would return for key k.
+// Text that is no flag or number stays a string, which convert then refuses.
 func fromText(k key, s string) any {
 	switch k.takes {
 	case flag:

@@ -49,9 +49,9 @@ func Over(s Schedule, now time.Time) string {
 	return schedule.WhyNever(s, now)
 }
 
-// checkCron also refuses a schedule that never fires: schedule = "manual" says so explicitly.
-// It accepts a schedule that is over, which was valid once and must not prevent the other jobs
-// of the file from running.
+// checkCron returns why the cron of a job cannot be used. It also refuses a schedule that never
+// fires: schedule = "manual" says so explicitly. It accepts a schedule that is over, which was
+// valid once and must not prevent the other jobs of the file from running.
 func checkCron(c job.Config) error {
 	s, err := Compile(c)
 	if err != nil {

@@ -19,6 +19,7 @@ type GrantLimits = host.GrantLimits
 // Tree is one entry of dirs in [host.allow].
 type Tree = host.Tree
 
+// grantLimits reads the table [host.allow].
 func (b *builder) grantLimits() GrantLimits {
 	const path = "host.allow.dirs"
 	c := GrantLimits{
@@ -59,6 +60,8 @@ func (b *builder) limitSecrets() []string {
 	known := sortedNames(get(b, map[string]string(nil), "host.secrets"))
 	for i, name := range names {
 		sub := "[" + strconv.Itoa(i) + "]"
+		// Do not report a name twice, or one whose definition has a fault or may be in a file that
+		// could not be read.
 		if b.faulty[path+sub] || b.broken || b.values["host.secrets"].refused || slices.Contains(known, name) || b.faulty[joinKey("host.secrets", name)] {
 			continue
 		}
@@ -68,7 +71,8 @@ func (b *builder) limitSecrets() []string {
 }
 
 // grants parses the directories in [jobs.<name>.allow], and checks that table against the grant
-// limits, unless the job runs on other servers; then their admission checks it.
+// limits, unless the job runs on other servers; then their admission checks it. path is the job's
+// table, and a its grants.
 func (b *builder) grants(path string, a *job.Allow) {
 	table := path + ".allow"
 	a.Dirs = b.dirsOf(table)
@@ -93,7 +97,8 @@ func (b *builder) grants(path string, a *job.Allow) {
 	}
 }
 
-// httpGrants checks the key http of a table of grants.
+// httpGrants checks the grants in the key http of a table. For the grant limits it also notes
+// whether one of them has a fault.
 func (b *builder) httpGrants(table string, texts []string) {
 	for i, text := range texts {
 		sub := "[" + strconv.Itoa(i) + "]"
@@ -149,7 +154,8 @@ func (b *builder) dirsOf(table string) []job.Dir {
 	return dirs
 }
 
-// dir reads one entry of the key at path.
+// dir reads one entry of the key at path, and returns false if it has another form. Its last colon
+// ends the directory of the server, whose name may contain colons.
 func (b *builder) dir(path, entry string) (job.Dir, bool) {
 	mode, rest, _ := strings.Cut(entry, ":")
 	colon := strings.LastIndexByte(rest, ':')

@@ -42,6 +42,8 @@ func protections() map[string]protection {
 	}
 }
 
+// history reads the table [history]. Without dsn, the history is a file in the data directory,
+// which has no password and no tables of ElasticJob.
 func (b *builder) history() {
 	h := History{
 		Path:   filepath.Join(b.file.Server.DataDir, historyFile),
@@ -52,6 +54,7 @@ func (b *builder) history() {
 	if dsn := get(b, "", "history.dsn"); b.isSet("history.dsn") && !b.values["history.dsn"].refused {
 		h.Path, h.Address = b.dsn(dsn)
 	}
+	// Both are empty if dsn was refused. Then nothing more is reported.
 	if v := b.values["history.password"]; b.isSet("history.password") && !v.refused {
 		h.Password, _ = b.secret("history", "password", "", get(b, "", "history.password"))
 		if h.Address == "" && h.Path != "" {
@@ -86,6 +89,8 @@ func (b *builder) dsn(dsn string) (path, address string) {
 	return "", ""
 }
 
+// address checks the address of a database server and returns it with an absolute path to the
+// file with its authority. If it has a fault, address reports that and returns "".
 func (b *builder) address(scheme, dsn string) string {
 	refuse := func(why reason.Reason) string {
 		b.fault("history", "dsn", "", why)
@@ -100,7 +105,7 @@ func (b *builder) address(scheme, dsn string) string {
 	}
 	name, host := strings.TrimPrefix(u.Path, "/"), u.Hostname()
 	if u.Port() != "" {
-		host = u.Host
+		host = u.Host // with the port, which isServer checks as well
 	}
 	if user := u.User.Username(); user == "" || strings.Contains(user, ":") || !isServer(host) || name == "" || strings.ContainsAny(name, "/\x00") || u.Fragment != "" {
 		return refuse(reason.Of(reason.DatabaseAddress, scheme))
@@ -120,8 +125,8 @@ func (b *builder) address(scheme, dsn string) string {
 	return dsn
 }
 
-// suits refuses options that the driver would refuse, and options that only seem to protect
-// something.
+// suits refuses options of an address that the driver would refuse, and an authority for
+// certificates that the mode does not check. It returns no reason if all is well.
 func suits(p protection, options url.Values) reason.Reason {
 	known := []string{p.option, rootCert}
 	for _, option := range sortedNames(options) {

@@ -18,15 +18,17 @@ import (
 // jobKeys finds the keys of one job: its own, or those of [defaults].
 type jobKeys struct {
 	*builder
-	path    string
+	path    string // of the job's table
 	kind    job.Kind
 	command bool // command is set, even if to an invalid value
 }
 
+// keysOf returns the keys of the job whose table is at path.
 func (b *builder) keysOf(path string) jobKeys {
 	return jobKeys{b, path, job.Kind(get(b, string(job.Simple), path+".kind")), b.isSet(path + ".command")}
 }
 
+// own returns the path of a setting in the job's own table.
 func (k jobKeys) own(name string) string { return k.path + "." + name }
 
 // places returns the paths at which the file may have a setting of the job. A job inherits no
@@ -38,7 +40,8 @@ func (k jobKeys) places(s *job.Setting) []string {
 	return []string{k.own(s.Name), "defaults." + s.Name}
 }
 
-// set sets the file's value of a setting, or the default.
+// set sets the field of c for a setting to the file's value, or to the default. A zero value stays
+// as it is.
 func (k jobKeys) set(s *job.Setting, c *job.Config) {
 	is := s.Default
 	for _, path := range k.places(s) {
@@ -47,7 +50,7 @@ func (k jobKeys) set(s *job.Setting, c *job.Config) {
 			break
 		}
 	}
-	if s.Negative && is == time.Duration(0) {
+	if s.Negative && is == time.Duration(0) { // convert returns 0 for the word "off"
 		is = time.Duration(-1)
 	}
 	if is == nil || is == s.Zero {
@@ -59,6 +62,7 @@ func (k jobKeys) set(s *job.Setting, c *job.Config) {
 	}
 }
 
+// job reads the table of a job at path.
 func (b *builder) job(path, name string) {
 	k := b.keysOf(path)
 	// With an embedded registry only this file changes a job. In a shared registry, other
@@ -95,7 +99,7 @@ func (k jobKeys) unsaid() []string {
 	return names
 }
 
-// monitorPort checks that no two jobs have the same port.
+// monitorPort checks that no job before c in the file has the same port.
 func (b *builder) monitorPort(path string, c job.Config) {
 	for _, other := range b.file.Jobs {
 		if c.MonitorPort != 0 && other.MonitorPort == c.MonitorPort {
@@ -113,7 +117,7 @@ func (b *builder) faultOf(path, key string, why reason.Reason) {
 	b.fault(path, key, "", why)
 }
 
-// schedule checks when the job fires.
+// schedule checks what says when the job fires: exactly one of the keys cron, schedule and after.
 func (b *builder) schedule(path string, c job.Config) {
 	cron, manual := path+".cron", path+".schedule"
 	_, zone := Location(c.TimeZone)
@@ -144,7 +148,7 @@ func (b *builder) schedule(path string, c job.Config) {
 		return
 	}
 	if zone != nil {
-		c.TimeZone = "" // report the cron's faults as well
+		c.TimeZone = "" // the zone is reported above; report the cron's own faults as well
 	}
 	if err := checkCron(c); err != nil {
 		b.fault(path, "cron", "", reason.Of(reason.CronRefused, err.Error()))
@@ -166,13 +170,14 @@ func (k jobKeys) misplaced() {
 	}
 }
 
-// code checks the job's module or command.
+// code checks that the job has a module or a command, and that the modules that it names are in
+// the file.
 func (b *builder) code(path string, c job.Config) {
 	b.lay(path, "module", "strategy_module", "command")
 	switch {
 	case b.isSet(path + ".command"):
 		b.command(path, c)
-	case b.values[path+".module"].refused:
+	case b.values[path+".module"].refused: // already reported
 	case !b.isSet(path + ".module"):
 		b.fault(path, "", "", reason.Of(reason.ModuleMissing))
 	default:
@@ -207,7 +212,8 @@ func (b *builder) command(path string, c job.Config) {
 	}
 }
 
-// moduleOf checks that a key names a module of the file.
+// moduleOf checks that a key of a job, with the value name, names a module of the file. If a file
+// could not be read, the module may be there.
 func (b *builder) moduleOf(path, key, name string) {
 	if b.named[joinKey("modules", name)] != (place{}) || b.broken {
 		return
@@ -229,7 +235,7 @@ func (b *builder) itemParams(path string, c job.Config) {
 		b.fault(path, "item_params", "", reason.Of(reason.ItemTwice, strconv.Itoa(item)))
 	}
 	for _, item := range slices.Sorted(maps.Keys(params)) {
-		if item < 0 || item >= c.Shards {
+		if item < 0 || item >= c.Shards { // sub is its place in a table; a text has none
 			sub := "." + strconv.Itoa(item)
 			if _, table := b.values[path+".item_params"].inside[sub]; !table {
 				sub = ""
@@ -239,7 +245,8 @@ func (b *builder) itemParams(path string, c job.Config) {
 	}
 }
 
-// doubledItem finds an item that occurs twice in a valid text of item parameters.
+// doubledItem finds an item that occurs twice in a valid text of item parameters. It parses each
+// pair alone, since ParseItemParams keeps the last of two without a fault.
 func doubledItem(text string) (item int, twice bool) {
 	seen := map[int]bool{}
 	for pair := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == ',' }) {
@@ -257,6 +264,7 @@ func doubledItem(text string) (item int, twice bool) {
 	return 0, false
 }
 
+// noItem is the fault of a parameter for an item that the job does not have.
 func (b *builder) noItem(path string, item, shards int) reason.Reason {
 	if !b.isSet(path + ".shards") {
 		return reason.Of(reason.ItemWithoutShards, strconv.Itoa(item))
@@ -264,7 +272,7 @@ func (b *builder) noItem(path string, item, shards int) reason.Reason {
 	return reason.Of(reason.ItemUnknown, strconv.Itoa(item), strconv.Itoa(shards), strconv.Itoa(shards-1))
 }
 
-// validated adds the faults that Validate finds.
+// validated reports the faults that Validate finds in a job, at the keys that have them.
 func (b *builder) validated(path string, c job.Config) {
 	err := c.Validate()
 	all := []error{err}

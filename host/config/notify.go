@@ -38,6 +38,7 @@ const maxNotifierName = 64
 // events returns the events that a notifier can select.
 func events() []string { return []string{"failed", "missed", "late", "too_long", "recovered"} }
 
+// notifier reads the table [notify.<name>] at path. A notifier has either a webhook or mail.
 func (b *builder) notifier(path, name string) {
 	n := Notifier{Name: name, Events: get(b, []string(nil), path+".events")}
 	if !isName(name) || len(name) > maxNotifierName {
@@ -63,7 +64,8 @@ func (b *builder) notifier(path, name string) {
 	b.file.Notify = append(b.file.Notify, n)
 }
 
-// mail reads the table of a notifier that sends mail.
+// mail reads the table of a notifier that sends mail. It must have all of server, from and to, and
+// either both of user and password or neither.
 func (b *builder) mail(path string) Mail {
 	m := Mail{Server: get(b, "", path+".server"), From: get(b, "", path+".from"), To: get(b, []string(nil), path+".to"), User: get(b, "", path+".user")}
 	some, all := false, true

@@ -15,7 +15,8 @@ type Peers struct {
 	Token   Secret // shared by all servers; loaded by File.PeerToken
 }
 
-// peers reads the keys of [server] that begin with "peer".
+// peers reads the keys of [server] that begin with "peer". With an embedded registry there are no
+// other servers. An address that other machines can reach needs a token.
 func (b *builder) peers() Peers {
 	p := Peers{Listen: get(b, "", "server.peer_listen"), Address: get(b, "", "server.peer_address")}
 	keys := []string{"peer_listen", "peer_address", "peer_token"}
@@ -56,6 +57,7 @@ func isEndpoint(s string) bool {
 	return err == nil
 }
 
+// isLoopback reports whether only this machine can reach an address host:port.
 func isLoopback(endpoint string) bool {
 	host, _, err := net.SplitHostPort(endpoint)
 	if err != nil {

@@ -95,6 +95,7 @@ type place struct {
 	line, col int
 }
 
+// String returns the place as a compiler writes it.
 func (p place) String() string {
 	if p.line == 0 {
 		return p.file
@@ -102,6 +103,7 @@ func (p place) String() string {
 	return fmt.Sprintf("%s:%d:%d", p.file, p.line, p.col)
 }
 
+// problem returns a problem of the key at path, at this place.
 func (p place) problem(path string, why reason.Reason) Problem {
 	return Problem{File: p.file, Line: p.line, Col: p.col, Path: path, Why: why}
 }

@@ -40,11 +40,11 @@ type reader struct {
 	schema   *node
 	env      environment
 	values   map[string]value  // by dotted path
-	named    map[string]place  // where each job and module is defined
+	named    map[string]place  // where each table with a free name is defined, such as a job or a module
 	tables   map[string]place  // where each other table begins
 	order    map[string]int    // position of each file in the order of reading
 	dirs     map[string]string // the folder of each file; the environment has none
-	main     string            // the first file
+	main     string            // the first file; paths of defaults start at its folder
 	problems Problems
 	faulty   map[string]bool // paths with problems
 	broken   bool            // a file could not be parsed, so its definitions are unknown
@@ -53,8 +53,10 @@ type reader struct {
 	afterAny  bool // jobs may run after jobs of other files
 }
 
+// newReader returns a reader for jobs.toml.
 func newReader(o Options) *reader { return newReaderOf(schema(), o) }
 
+// newReaderOf returns a reader for files that have these keys.
 func newReaderOf(keys []key, o Options) *reader {
 	return &reader{
 		schema: schemaTree(keys),
@@ -73,6 +75,7 @@ func newReaderOf(keys []key, o Options) *reader {
 // isSet reports whether the key was set, even to an invalid value.
 func (r *reader) isSet(path string) bool { return r.values[path].at.file != "" }
 
+// report adds a problem. Beyond maxProblems one last problem says so, and further ones are dropped.
 func (r *reader) report(p Problem) {
 	if len(r.problems) == maxProblems {
 		p = place{file: p.File}.problem("", reason.Of(reason.TooManyFaults))
@@ -128,6 +131,7 @@ func (r *reader) openIncluded(path string) (source, bool) {
 	return r.open(path)
 }
 
+// readBounded reads a file, as readText does.
 func readBounded(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -137,6 +141,7 @@ func readBounded(path string) (string, error) {
 	return readText(f)
 }
 
+// readText reads at most one byte more than a file may have, so that add sees that it is too large.
 func readText(in io.Reader) (string, error) {
 	text, err := io.ReadAll(io.LimitReader(in, maxFileBytes+1))
 	return string(text), err
@@ -150,7 +155,8 @@ func plainError(err error) string {
 	return err.Error()
 }
 
-// add reads one text into the values and returns its key "include".
+// add reads one text into the values and returns its key "include". A text that cannot be parsed
+// is reported, and has no keys.
 func (r *reader) add(s source) value {
 	if len(r.order) == 0 {
 		r.main = s.name
@@ -185,15 +191,17 @@ func (r *reader) add(s source) value {
 type document struct {
 	*reader
 	source
-	marks map[string]mark
+	marks map[string]mark // where each key is, by path
 	lines lineIndex
 }
 
+// place returns the place of a byte of the text.
 func (d *document) place(offset int) place {
 	line, col := d.lines.position(offset)
 	return place{file: d.name, line: line, col: col}
 }
 
+// keyAt and valueAt return the places of a key and of its value.
 func (d *document) keyAt(path string) place   { return d.place(d.marks[path].key) }
 func (d *document) valueAt(path string) place { return d.place(d.marks[path].value) }
 
@@ -210,7 +218,7 @@ func (d *document) syntax(err error) Problem {
 	return d.place(start+min(blanks, max(0, p.Position.Len-1))).problem(p.LastKey, reason.Of(reason.NotTOML, p.Message))
 }
 
-// table checks the keys of a table against the schema and reads the table.
+// table checks the keys of the table at path against its schema n and reads it.
 func (d *document) table(n *node, path string, raw map[string]any) {
 	for _, name := range sortedNames(raw) {
 		full := joinKey(path, name)
@@ -228,7 +236,8 @@ func (d *document) table(n *node, path string, raw map[string]any) {
 	}
 }
 
-// subtable reads a table. A job or a module can be defined only once.
+// subtable reads the table at path with schema n. A table whose name is free in its parent, such
+// as a job, can be defined only once; others add up.
 func (d *document) subtable(parent, n *node, path string, raw any) {
 	below, ok := raw.(map[string]any)
 	if !ok {
@@ -255,6 +264,7 @@ func (d *document) subtable(parent, n *node, path string, raw any) {
 // isTable reports whether a table was written, even if empty.
 func (r *reader) isTable(path string) bool { return r.tables[path] != (place{}) }
 
+// leaf reads the value of key k at path, and records its place and those of its elements.
 func (d *document) leaf(k key, path string, raw any) {
 	v := value{at: d.valueAt(path), inside: map[string]place{}}
 	is, ok := convert(k, raw, d.env.lookup, func(sub string, why reason.Reason) {
@@ -302,7 +312,7 @@ func (d *document) unknown(n *node, path, name string) {
 		d.report(at.problem(full, reason.Of(reason.KeyNoDefault)))
 		return
 	}
-	if len(d.problems) > maxProblems {
+	if len(d.problems) > maxProblems { // the search for a similar key is slow
 		return
 	}
 	meant := n.meant(name)

@@ -22,6 +22,7 @@ const maxSession = time.Hour
 // system stands for the certificates that the machine trusts.
 const system = "system"
 
+// registry reads the table [registry].
 func (b *builder) registry() {
 	r := Registry{
 		Kind:      get(b, Embedded, "registry.kind"),
@@ -59,8 +60,8 @@ func (b *builder) onlyZooKeeper() {
 	}
 }
 
-// tls returns the place of the table [registry.tls], or of its first key if only variables set
-// it.
+// tls returns the place of the table [registry.tls], or of its first key if only variables of the
+// environment set it. It returns false if there is neither.
 func (b *builder) tls() (place, bool) {
 	if b.isTable("registry.tls") {
 		return b.tables["registry.tls"], true
@@ -73,6 +74,7 @@ func (b *builder) tls() (place, bool) {
 	return place{}, false
 }
 
+// zookeeper reads the keys that only ZooKeeper has.
 func (b *builder) zookeeper(r *Registry) {
 	r.Servers = get(b, []string(nil), "registry.servers")
 	r.Chroot = get(b, "", "registry.chroot")
@@ -176,7 +178,7 @@ func (b *builder) registryTLS() *TLS {
 	if get(b, "", "registry.tls.ca") == system {
 		t.CA = ""
 	}
-	for _, pair := range [][2]string{{"cert", "key"}, {"key", "cert"}} {
+	for _, pair := range [][2]string{{"cert", "key"}, {"key", "cert"}} { // each needs the other
 		if b.isSet("registry.tls."+pair[0]) && !b.isSet("registry.tls."+pair[1]) {
 			b.fault("registry.tls", pair[0], "", reason.Of(reason.PairIncomplete, pair[1]))
 		}

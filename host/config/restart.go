@@ -8,6 +8,8 @@ type fixedSetting struct {
 	of  func(*File) any
 }
 
+// fixed returns the settings that a running server cannot change, in the order of the file. Jobs,
+// modules and what only they use are not among them.
 func fixed() []fixedSetting {
 	return []fixedSetting{
 		{"server.ip", func(f *File) any { return f.Server.IP }},

@@ -36,25 +36,26 @@ func scan(text string) (marks map[string]mark, deep int) {
 		} else {
 			s.pair(table, 0)
 		}
-		if s.at == before {
+		if s.at == before { // invalid text that nothing moves over
 			break
 		}
 	}
 	return s.marks, s.deep
 }
 
+// scanner is the state of scan.
 type scanner struct {
 	text   string
-	at     int
-	deep   int
-	marks  map[string]mark
-	tables map[string]int // number of elements seen, by array of tables
+	at     int             // offset of the next byte
+	deep   int             // as scan returns it
+	marks  map[string]mark // by path
+	tables map[string]int  // number of elements seen, by array of tables
 }
 
 // part is one name of a dotted key.
 type part struct {
 	name string
-	at   int
+	at   int // offset
 }
 
 // next returns the byte at the position, or 0 at the end.
@@ -113,7 +114,8 @@ func (s *scanner) header() string {
 	return path
 }
 
-// enter marks the tables on the way to parts below path and returns the path of the last one.
+// enter marks each table on the way from path to the last of parts, unless it was marked before,
+// and returns the path of the last one. In an array of tables that is the newest element.
 func (s *scanner) enter(path string, parts []part) string {
 	for _, p := range parts {
 		path = joinKey(path, p.name)
@@ -136,7 +138,8 @@ func (s *scanner) bare(parts []part) string {
 	return joinKey(s.enter("", parts[:last]), parts[last].name)
 }
 
-// pair reads key = value below the table at path.
+// pair reads key = value below the table at path. depth counts the arrays and inline tables
+// around it.
 func (s *scanner) pair(path string, depth int) {
 	parts := s.key()
 	path = s.enter(path, parts)
@@ -151,6 +154,7 @@ func (s *scanner) pair(path string, depth int) {
 	s.value(path, depth)
 }
 
+// key reads a key of one or more names with dots between them, and stops where the text is none.
 func (s *scanner) key() []part {
 	var parts []part
 	for {
@@ -200,7 +204,7 @@ func (s *scanner) quoted() string {
 	return unescape(content)
 }
 
-// value moves over one value and marks its elements.
+// value moves over the value of the key at path and marks its elements. depth is as in pair.
 func (s *scanner) value(path string, depth int) {
 	if depth >= maxNesting {
 		s.deep = s.at
@@ -239,6 +243,7 @@ func (s *scanner) lines() {
 	}
 }
 
+// array moves over an array and marks its elements.
 func (s *scanner) array(path string, depth int) {
 	s.each(']', func(i int) {
 		element := path + "[" + strconv.Itoa(i) + "]"
@@ -247,6 +252,7 @@ func (s *scanner) array(path string, depth int) {
 	})
 }
 
+// inline moves over an inline table and marks its keys.
 func (s *scanner) inline(path string, depth int) {
 	s.each('}', func(int) { s.pair(path, depth) })
 }
@@ -266,7 +272,7 @@ func (s *scanner) each(end byte, do func(i int)) {
 		if s.next() == ',' {
 			s.at++
 		}
-		if s.at == before {
+		if s.at == before { // invalid text that nothing moves over
 			return
 		}
 	}
@@ -305,6 +311,7 @@ func joinKey(path, name string) string {
 	return path + "." + quoteKey(name)
 }
 
+// quoteKey returns a name as TOML spells it in a key: in quotes unless all its bytes may stand bare.
 func quoteKey(name string) string {
 	bare := name != ""
 	for i := 0; i < len(name) && bare; i++ {
@@ -326,6 +333,7 @@ type lineIndex struct {
 	counts []int32 // characters that begin before each offset
 }
 
+// indexLines builds the index of a text.
 func indexLines(text string) lineIndex {
 	x := lineIndex{text: text, starts: []int{0}, counts: make([]int32, len(text)+1)}
 	for i := range len(text) {

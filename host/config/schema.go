@@ -52,9 +52,9 @@ type key struct {
 }
 
 const (
-	notYet = "remove it"
-	off    = "off"
-	perRun = "per-run"
+	notYet = "remove it" // the release of a key that has no replacement
+	off    = "off"       // the word for no duration
+	perRun = "per-run"   // the word for one instance for each run
 )
 
 // schema returns every key of the file. Those of a job are its settings.
@@ -142,6 +142,7 @@ func schema() []key {
 	return keys
 }
 
+// keyOf returns the key of a job's setting. The word for its zero value is one of its words.
 func keyOf(s *job.Setting) key {
 	k := key{
 		path: "jobs.*." + s.Name, takes: s.Type, words: s.Words, min: s.Min, max: s.Max, inherits: s.Inherits,
@@ -170,6 +171,7 @@ func schemaTree(keys []key) *node {
 	return root
 }
 
+// add adds key k at a path below n.
 func (n *node) add(path string, k key) {
 	for name := range strings.SplitSeq(path, ".") {
 		child := n.children[name]
@@ -188,6 +190,7 @@ func (n *node) add(path string, k key) {
 // free reports whether the operator chooses the names in this table.
 func (n *node) free() bool { return n.children["*"] != nil }
 
+// child returns the schema of a name in this table, or nil if the table cannot have it.
 func (n *node) child(name string) *node {
 	if n.free() {
 		return n.children["*"]

@@ -22,6 +22,7 @@ type Secret struct {
 // MaxSecret is the longest secret, in bytes.
 const MaxSecret = 64 << 10
 
+// secrets reads the table [host.secrets].
 func (b *builder) secrets() []Secret {
 	const table = "host.secrets"
 	texts := get(b, map[string]string(nil), table)
@@ -40,8 +41,9 @@ func (b *builder) secrets() []Secret {
 	return secrets
 }
 
-// secret parses "env:NAME" or "file:path". Any other text may be the secret itself, so no
-// message repeats it.
+// secret parses "env:NAME" or "file:path", the text of a table's key or of its part sub. Any other
+// text may be the secret itself, so no message repeats it. secret keeps the place of the text, for
+// errors when the secret is loaded, and returns false after a fault.
 func (b *builder) secret(table, key, sub, text string) (Secret, bool) {
 	path := joinPath(table, key)
 	at := b.values[path].at
@@ -128,6 +130,7 @@ func (f *File) absent(path string, code reason.Code, err error) Problem {
 	return f.laid[path].problem(path, reason.Of(code, err.Error()))
 }
 
+// fetch loads the secret from its variable or its file.
 func (s Secret) fetch(variables environment) (string, error) {
 	if s.Env != "" {
 		value, set := variables.lookup(s.Env)
@@ -146,6 +149,8 @@ func (s Secret) fetch(variables environment) (string, error) {
 	return value, nil
 }
 
+// read returns the content of the secret's file without a final line end. Its errors go on from
+// "the file NAME".
 func (s Secret) read() (string, error) {
 	// Opening a pipe might wait for a writer for ever.
 	if info, err := os.Stat(s.File); err == nil && !info.Mode().IsRegular() {
@@ -156,6 +161,7 @@ func (s Secret) read() (string, error) {
 		return "", errors.New("cannot be read: " + plainError(err))
 	}
 	defer f.Close() //nolint:errcheck // it was only read from
+	// 2 bytes are for the line end, and 1 shows that it is too long.
 	text, err := io.ReadAll(io.LimitReader(f, MaxSecret+3))
 	if err != nil {
 		return "", errors.New("cannot be read: " + plainError(err))

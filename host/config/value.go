@@ -82,12 +82,13 @@ var sizeUnits = map[string]int64{ // read only
 	"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "kB": 1e3, "MB": 1e6, "GB": 1e9,
 }
 
+// isNumber reports whether s has only digits, as a value whose unit was forgotten.
 func isNumber(s string) bool {
 	return s != "" && strings.Trim(s, "0123456789") == ""
 }
 
-// expand replaces ${VAR}, ${VAR:-default}, ${VAR:?message} and $$. It does not expand the
-// values of variables again.
+// expand replaces ${VAR}, ${VAR:-default}, ${VAR:?message} and $$ in s, or returns why it cannot.
+// lookup returns the value of a variable. expand does not expand the values of variables again.
 func expand(s string, lookup func(string) (string, bool)) (string, reason.Reason) {
 	var b strings.Builder
 	for {
@@ -117,7 +118,8 @@ func expand(s string, lookup func(string) (string, bool)) (string, reason.Reason
 	}
 }
 
-// variable returns the value of the expression between the braces.
+// variable returns the value of the expression between the braces, such as VAR:-default, or why
+// there is none.
 func variable(inside string, lookup func(string) (string, bool)) (string, reason.Reason) {
 	name, instead, op := inside, "", ""
 	if i := strings.IndexByte(inside, ':'); i >= 0 {
@@ -149,6 +151,7 @@ func variable(inside string, lookup func(string) (string, bool)) (string, reason
 	return value, reason.Reason{}
 }
 
+// isVariable reports whether name can be the name of a variable of the environment.
 func isVariable(name string) bool {
 	for i, r := range name {
 		alphabetic := r == '_' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z'
