@@ -27,7 +27,7 @@ func (m *member) decideAdmission() {
 	}
 	now := admitted{definition: v.Definition, foreign: v.Shared(), member: m.isMember()}
 	if now.definition.Same(old.definition) && now.foreign == old.foreign && now.member == old.member {
-		return
+		return // the facts are the same, and so is the verdict
 	}
 	now.Verdict = m.admission()
 	m.admitted = now
@@ -40,7 +40,8 @@ func (m *member) decideAdmission() {
 }
 
 // admission decides whether the server may be in the job. It leaves out strategies that
-// the server does not know: the core reports those.
+// the server does not know: the core reports those. The file counts only if the job comes
+// from it, not for a job that was found in the registry.
 func (m *member) admission() admission.Verdict {
 	config, module := m.Layout.Defined(m.loop.View())
 	file := m.file
@@ -75,8 +76,9 @@ func (m *member) isBarred() bool {
 	return unreadable.Barred()
 }
 
-// reportBlockers reports the blockers if they have changed, and gives the signal that the
-// server has joined: it waits for no barred job.
+// reportBlockers reports the blockers if they differ from was, the ones before. If there
+// are any, it also gives the signal that the job has joined, since the start of a server
+// does not wait for a barred job.
 func (m *member) reportBlockers(was []reason.Reason) {
 	all := m.admitted.Blockers
 	if slices.Equal(all, was) {

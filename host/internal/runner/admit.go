@@ -26,9 +26,9 @@ func (r *Runner) maxBegun(c *job.Config) int {
 // begins, since most jobs are idle.
 type poolShares struct{ guests, commands *workers.Job }
 
-// newWorker returns the worker of a guest that is about to begin; nil if the number of
-// guests is unbounded. A command of the operating system computes outside this process,
-// so its worker comes from another pool.
+// newWorker returns the worker of a guest of a job with configuration c that is about to
+// begin; nil if the number of guests is unbounded. A command of the operating system
+// computes outside this process, so its worker comes from another pool.
 func (r *Runner) newWorker(c *job.Config) *workers.Worker {
 	of, pool := &r.shares.guests, r.Workers
 	if c.Command != "" {
@@ -44,7 +44,8 @@ func (r *Runner) newWorker(c *job.Config) *workers.Worker {
 }
 
 // admit waits until the guest may begin: for a place among the guests of its job, for a
-// worker, and for a trusted session. leave gives back the place and the worker.
+// worker, and for a trusted session. leave gives back the place and the worker. ok is false
+// if the guest was asked to stop or ctx has ended; then there is nothing to give back.
 func (g *guest) admit(ctx context.Context) (leave func(), ok bool) {
 	for {
 		if !g.awaitTrusted(ctx) {
@@ -60,8 +61,9 @@ func (g *guest) admit(ctx context.Context) (leave func(), ok bool) {
 // trustCheckTime is how often a waiting guest checks whether the session is trusted.
 const trustCheckTime = 100 * time.Millisecond
 
-// awaitTrusted waits until the session is trusted. The core begins runs only in a trusted
-// session, but the wait for a place can outlast that, and a job with finish does not end
+// awaitTrusted waits until the session is trusted, and returns false if the guest has to
+// stop first. The core begins runs only in a trusted session, but the session may become
+// doubtful while a guest waits for a place, and a job whose guests may finish does not end
 // guests that wait.
 func (g *guest) awaitTrusted(ctx context.Context) bool {
 	for g.member.session.Health() != session.Trusted {
@@ -79,7 +81,8 @@ func (g *guest) awaitTrusted(ctx context.Context) bool {
 	return true
 }
 
-// awaitPlace waits for a place among the guests of the job, and for a worker.
+// awaitPlace waits for a place among the guests of the job, and for a worker. Its results
+// are those of admit.
 func (g *guest) awaitPlace(ctx context.Context) (leave func(), ok bool) {
 	if g.places != nil {
 		select {
@@ -98,6 +101,7 @@ func (g *guest) awaitPlace(ctx context.Context) (leave func(), ok bool) {
 			<-g.places
 		}
 	}
+	// A guest that got both may have been asked to stop at the same moment.
 	if g.worker != nil && !g.worker.AcquireFirst(ctx, g.asked) || ctx.Err() != nil || g.stopReason() != job.Continue {
 		leave()
 		return nil, false

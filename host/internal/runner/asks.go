@@ -15,6 +15,8 @@ type freshAsks struct {
 	synced   []protocol.Asked // asks whose sync has succeeded, and that wait for a current view
 }
 
+// handleAsk passes a new ask to the core, at once if an old view may decide it, otherwise
+// after a sync.
 func (m *member) handleAsk(a protocol.Asked) {
 	if m.loop.Current() && protocol.RefusedIfOld(m.loop.View(), a.Ask) {
 		m.step(a)
@@ -24,9 +26,10 @@ func (m *member) handleAsk(a protocol.Asked) {
 	m.syncAsks()
 }
 
-// syncAsks syncs the session for all asks that have come. One sync is under way at a
-// time. If the registry takes no writes, this sync does not pass that on to the core: the
-// core would believe it until its next view, and no view follows while nothing changes.
+// syncAsks syncs the session for all asks that have come since the last sync was sent. One
+// sync is under way at a time. If the registry takes no writes, this is reported, but not
+// passed on to the core: the core would believe it until its next view, and no view follows
+// while nothing changes.
 func (m *member) syncAsks() {
 	if a := &m.asks; !a.syncing && len(a.unsynced) > 0 {
 		a.syncing = true

@@ -17,8 +17,8 @@ type fire struct {
 	log    *slog.Logger
 }
 
-// is reports whether items is the list of this fire. The core passes the same slice for
-// each item of a fire, so comparing its identity is enough.
+// is reports whether items is the list of items of this fire. The core passes the same
+// slice for each item of a fire, so it is enough to compare where the two slices begin.
 func (f *fire) is(items []int) bool {
 	n := len(items)
 	return n > 0 && len(f.items) == n && &f.items[0] == &items[0]
@@ -29,7 +29,7 @@ func (m *member) callOf(e protocol.Run) job.Call {
 	c := *m.effective.job
 	f := m.fireOf(e.Items)
 	instant, _ := e.Entry.RunsFor()
-	if e.Entry.Param != "" {
+	if e.Entry.Param != "" { // an operator gave it to this trigger
 		c.Param = e.Entry.Param
 	}
 	call := job.Call{
@@ -40,7 +40,7 @@ func (m *member) callOf(e protocol.Run) job.Call {
 		Failover: e.Entry.Cause == protocol.Failover, Misfire: e.Entry.Cause == protocol.Misfired,
 		Log: f.log,
 	}
-	if c.Command != "" {
+	if c.Command != "" { // its process must end by itself if this one cannot end it in time
 		call.Lease = lease{m.inbox, m.session}
 	}
 	if c.Allow.State {
@@ -50,7 +50,8 @@ func (m *member) callOf(e protocol.Run) job.Call {
 	return call
 }
 
-// fireOf returns the data that all items of a fire share.
+// fireOf returns the data that all items of a fire share. It keeps that of the last fire,
+// whose guests are started one after the other.
 func (m *member) fireOf(items []int) fire {
 	if m.guests.fire.is(items) {
 		return m.guests.fire
@@ -66,7 +67,8 @@ func (m *member) fireOf(items []int) fire {
 	return f
 }
 
-// taskID returns the task id of this member's share of a fire, as ElasticJob spells it.
+// taskID returns the task id of this member's share of a fire, as ElasticJob spells it; ""
+// if it cannot be spelled.
 func (m *member) taskID(name string, items []int) string {
 	id, err := job.NewTaskID(name, items, m.loop.State().Self())
 	if err != nil {
@@ -88,7 +90,9 @@ func (m *member) stopQuery(g *guest) func() job.StopReason {
 	}
 }
 
-// pauseReason returns why a streaming job should fetch no further batch.
+// pauseReason returns why a streaming job should fetch no further batch for an item. The
+// items are to be assigned anew (v.Necessary), or that is under way (v.Processing), so the
+// item may go to another member; or the item should not run here any more.
 func (r *Runner) pauseReason(item int) job.StopReason {
 	s := r.snapshot.Load()
 	if s == nil {

@@ -22,8 +22,8 @@ func (r *Runner) Cancel(c Cancellation) {
 	r.requests.send(cancelMessage{c})
 }
 
-// cancelRun asks the guest of an attempt to stop. The core receives the end like any
-// other; a cancelled run is not retried.
+// cancelRun asks the guest of an attempt to stop, if exactly that attempt runs here. The
+// core receives the end like any other; a cancelled run is not retried.
 func (m *member) cancelRun(c Cancellation) {
 	g := m.guests.byItem[c.Item]
 	if g == nil || g.entry.Run() != c.Run || g.entry.Attempt != c.Attempt {

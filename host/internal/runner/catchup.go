@@ -6,8 +6,9 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 )
 
-// missedInstants returns the newest instants of gaps, ascending. A gap with an unreadable
-// schedule contributes none, and its row says so.
+// missedInstants returns the newest instants of the gaps in r, ascending, at most r.Most of
+// them, so that the core can catch up. A gap with an unreadable schedule contributes none,
+// and its row says so.
 func (m *member) missedInstants(r protocol.Recall) []int64 {
 	var all []int64
 	for _, g := range slices.Backward(r.Gaps) {

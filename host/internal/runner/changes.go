@@ -6,8 +6,9 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/status"
 )
 
-// logChanges logs how the job has changed since the snapshot was, which may come from an
-// earlier member.
+// logChanges logs how the job has changed since an earlier snapshot, was, which may come
+// from an earlier member. Nothing has changed if there is none, or if its view is still the
+// present one. A server that has not joined does not log.
 func (m *member) logChanges(was *snapshot) {
 	if was == nil || was.view == nil || was.view == m.loop.View() || m.self == "" {
 		return

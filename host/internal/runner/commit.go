@@ -29,7 +29,7 @@ func (m *member) commitAnswered(answer commitMessage) {
 	if outcome == follow.ReadOnly {
 		m.readOnly(answer.err)
 	}
-	if outcome == follow.TooLarge || outcome == follow.Denied || outcome == follow.ReadOnly {
+	if outcome == follow.TooLarge || outcome == follow.Denied || outcome == follow.ReadOnly { // it may fail for long
 		m.markJoined()
 	}
 	m.step(in)
@@ -43,7 +43,8 @@ func (m *member) readOnly(cause error) {
 }
 
 // syncAfter syncs the session after a pause, retries until that succeeds, and then puts
-// the message. It calls readOnly whenever the registry takes no writes.
+// the message then into the inbox. It calls readOnly whenever the registry takes no writes.
+// All this happens in a goroutine.
 func (m *member) syncAfter(pause time.Duration, then message, readOnly func(cause error)) {
 	m.life.start(func() {
 		if pause > 0 && !session.Sleep(m.life.ctx, pause) {

@@ -38,7 +38,8 @@ type openRuns struct {
 	schedules []protocol.Schedule
 }
 
-// rememberCutOff records a member that ended without the registry, and its open runs.
+// rememberCutOff records a member that ended without the registry, and those of its open
+// runs whose guests ran here. Beyond maxCutOff members it forgets the oldest.
 func (l *generations) rememberCutOff(c openRuns) {
 	c.runs = slices.DeleteFunc(c.runs, func(e protocol.Entry) bool {
 		t, ok := l.results.get(e)
@@ -60,7 +61,7 @@ func (l *generations) storeCutOff() {
 		for _, e := range c.runs {
 			r := protocol.GoneElsewhere(c.by, e, 0)
 			if _, ok := l.results.get(e); !ok {
-				continue // the history has the row
+				continue // the history has the row, so the result was dropped
 			}
 			if row, ok := l.row(&r, c.schedules); ok {
 				LogRow(ctx, l.Log, &row, job.LogErrors)
@@ -76,8 +77,9 @@ func (l *generations) storeCutOff() {
 	}
 }
 
-// storeAnsweredElsewhere writes rows of cut-off runs that another member has reclaimed.
-// Runs whose row is stored already need none.
+// storeAnsweredElsewhere writes rows of cut-off runs that another member has reclaimed, as
+// the newest view shows. Runs whose row is stored already need none: their results were
+// dropped then.
 func (m *member) storeAnsweredElsewhere() {
 	for k := range m.cutOff {
 		c := &m.cutOff[k]

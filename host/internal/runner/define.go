@@ -15,20 +15,22 @@ const defineAsk = -1
 // defining is the progress of merging the server's own file into the registry. That
 // happens once each time the file is read: later changes in the registry are intended.
 type defining struct {
-	done     bool
-	givenUp  bool // done without success: the registry refused the definition too often
-	fresh    bool // the registry has a definition that was not compared with the file yet
-	asked    bool // an answer is awaited
-	again    bool // the file was read again meanwhile
-	tries    int
-	fault    string
+	done     bool                 // the file was merged, or the attempt was ended
+	givenUp  bool                 // done without success: the registry refused the definition too often
+	fresh    bool                 // the registry has a definition that was not compared with the file yet
+	asked    bool                 // an answer is awaited
+	again    bool                 // the file was read again meanwhile
+	tries    int                  // number of asks since the file was read
+	fault    string               // of the last ask
 	disputed []definition.Dispute // as reported last
 	said     []byte               // what Defined receives on success
 }
 
+// defineTries is how often the registry may refuse the definition.
 const defineTries = 5
 
-// defineAnswered handles the answer to the ask of define.
+// defineAnswered handles the answer to the ask of define; fault is empty if the registry
+// has the definition. After a fault, the next view makes handleViews call define again.
 func (m *member) defineAnswered(fault string) {
 	o := &m.defining
 	o.asked, o.fault = false, fault
@@ -48,7 +50,9 @@ func (m *member) defineAnswered(fault string) {
 }
 
 // define merges the server's own file into the registry by definition.Merge, and reports
-// the keys in which the two still differ.
+// the keys in which the two still differ. It is called again for each new definition in the
+// registry. Once the file is merged, it only reports. Once it was given up, define only
+// looks whether the registry has what the file says after all.
 func (m *member) define() {
 	o := &m.defining
 	v := m.loop.View()
@@ -78,7 +82,7 @@ func (m *member) define() {
 		m.defineFailed(err)
 		return
 	}
-	there := ask.Same(v.Definition)
+	there := ask.Same(v.Definition) // if so, nothing is to be written
 	if o.givenUp && !there {
 		return
 	}
@@ -97,7 +101,8 @@ func (m *member) define() {
 	m.step(protocol.Asked{ID: defineAsk, Ask: ask})
 }
 
-// defineFailed reports that the file cannot be merged into the registry.
+// defineFailed reports that the file cannot be merged into the registry. A new attempt
+// begins when the file is read again.
 func (m *member) defineFailed(err error) {
 	m.defining.done, m.defining.givenUp = true, false
 	m.Log.Error("this server's configuration of the job cannot be brought into the registry", "error", err)

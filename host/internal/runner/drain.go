@@ -28,6 +28,7 @@ const (
 // store the ends of runs.
 const leaveTimeout = 5 * time.Second
 
+// begun reports whether the member has begun to leave.
 func (d *drain) begun() bool { return d.phase != notDraining }
 
 // begin gives guests the time wait to end by themselves. It calls timeout at the end of
@@ -52,8 +53,8 @@ func (d *drain) stopGuests(grace time.Duration) {
 
 func (d *drain) stop() { stopTimer(d.timer) }
 
-// shutDown ends the member because its server shuts down; immediately if cause is
-// job.ErrStopNow.
+// shutDown makes the member leave because its server shuts down. Its guests have the drain
+// time-out to end by themselves, and none if cause is job.ErrStopNow.
 func (m *member) shutDown(cause error) {
 	wait := m.DrainTimeout
 	if errors.Is(cause, job.ErrStopNow) {
@@ -63,8 +64,9 @@ func (m *member) shutDown(cause error) {
 	m.step(protocol.Asked{Ask: protocol.AskLeave{}})
 }
 
-// beginDrain ends the ticks. The core leaves as soon as no run is open. A drain that has
-// already begun gets no extra time.
+// beginDrain ends the ticks and gives guests the time wait to end by themselves, because of
+// why. The core leaves as soon as no run is open. A drain that has already begun gets no
+// extra time; with wait 0 its guests are asked to stop now.
 func (m *member) beginDrain(wait time.Duration, why reason.Reason) {
 	if m.drain.begun() {
 		if wait == 0 {
@@ -77,7 +79,8 @@ func (m *member) beginDrain(wait time.Duration, why reason.Reason) {
 	m.drain.begin(wait, why, func() { m.inbox.put(drainTimeoutMessage{}) })
 }
 
-// drainTimeout ends a phase of the drain whose time is up.
+// drainTimeout ends a phase of the drain whose time is up: it asks guests to stop or, if
+// they were asked already, ends the member without what is still missing.
 func (m *member) drainTimeout() {
 	if m.drain.phase == finishing {
 		m.calls.listener.end()

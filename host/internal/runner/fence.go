@@ -28,7 +28,8 @@ type fenced struct {
 }
 
 // add registers w to be ended when the fence strikes or closes before leave is called. If
-// it has struck already and the loop has not noticed yet, it ends w at once.
+// it has struck already and the loop has not noticed yet, or if it is closed, it ends w at
+// once.
 func (f *fence) add(w *fenced) (leave func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -42,6 +43,8 @@ func (f *fence) add(w *fenced) (leave func()) {
 	return func() { f.remove(w) }
 }
 
+// remove ends the registration of w, which has returned. If it was the last one after
+// close, remove calls the function that close was given.
 func (f *fence) remove(w *fenced) {
 	f.mu.Lock()
 	delete(f.running, w)
@@ -50,7 +53,8 @@ func (f *fence) remove(w *fenced) {
 	idle()
 }
 
-// takeIdle returns the function to call because nothing runs any more. mu is held.
+// takeIdle returns the function of close to call now because nothing runs any more, or one
+// that does nothing. mu is held; the caller calls the function without it.
 func (f *fence) takeIdle() (idle func()) {
 	if f.onIdle == nil || len(f.running) > 0 {
 		return func() {}
@@ -66,7 +70,7 @@ func (f *fence) endOne(w *fenced) {
 	}
 }
 
-// strike ends everything that must not run without a session.
+// strike ends everything that must not run without a session. What may finish goes on.
 func (f *fence) strike() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -146,7 +150,7 @@ func (b *inbox) Cut(done func()) {
 	b.fence.close(done)
 }
 
-// Turns implements session.Loop.
+// Turns implements session.Loop. A loop that is not open yet waits for nothing.
 func (b *inbox) Turns() (n uint64, waits bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -7,7 +7,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// sendReads sends the reads that are due. Each answer goes into the inbox.
+// sendReads sends the reads of nodes that are due, and has itself called again for those
+// that are due later. Each answer goes into the inbox.
 func (m *member) sendReads() {
 	reads, wait := m.loop.Reads()
 	if wait > 0 {
@@ -31,7 +32,7 @@ func (m *member) readAnswered(reply replyMessage) {
 		m.report.readDenied(reply.read.Path, reply.err)
 	}
 	m.Log.Debug("a read failed", "path", reply.read.Path, "error", reply.err)
-	m.initialRead.release() // the next attempt may come late
+	m.initialRead.release() // other jobs need not wait for the next attempt, which may come late
 	if pause := m.loop.Failed(reply.read); pause > 0 {
 		time.AfterFunc(pause, func() { m.inbox.put(retryReadsMessage{}) })
 	}

@@ -18,7 +18,7 @@ import (
 type generations struct {
 	*Runner
 	stop        context.Context //nolint:containedctx // its end ends the job here
-	ended       func(error)
+	ended       func(error)     // called once, when no member follows
 	pause       *backoff.Backoff
 	leftOpen    bool // an earlier member's record is in the registry and is not empty
 	sessionLost bool // an earlier member ended with its session
@@ -31,8 +31,8 @@ type generations struct {
 
 // memberEnd says how a member ended.
 type memberEnd struct {
-	again      bool // another member follows
-	joined     bool
+	again      bool     // another member follows
+	joined     bool     // it had joined the job
 	recordOpen bool     // its record was left non-empty
 	cutOff     bool     // it ended without the registry
 	runs       openRuns // if it had joined
@@ -63,6 +63,7 @@ func (l *generations) startNext() {
 	}
 }
 
+// errConfig ends the job here: another member could not join either.
 var errConfig = errors.New("the configuration cannot be written into the registry")
 
 // openMember makes a member on a new job session.
@@ -82,8 +83,9 @@ func (l *generations) openMember() (*member, error) {
 	return m, nil
 }
 
-// awaitNext decides whether another member follows one that has ended, and waits until it
-// may begin. If none follows, it ends the runner.
+// awaitNext decides whether another member follows one that has ended as was says, and
+// waits until it may begin. If none follows, it ends the runner and returns false. The job
+// ends here without an error if the server shuts down and no record was left open.
 func (l *generations) awaitNext(was memberEnd) bool {
 	l.sessionLost = errors.Is(was.err, registry.ErrEnded) && (was.joined || l.sessionLost)
 	if was.joined && (l.sessionLost || was.cutOff) {
@@ -129,7 +131,7 @@ func (l *generations) end(err error) {
 func (l *generations) closeSession(js *session.Job) {
 	logged := false
 	for p := new(backoff.Backoff); ; {
-		last := l.stop.Err() != nil
+		last := l.stop.Err() != nil // the server shuts down, so this attempt is the last one here
 		err := closeOnce(l.stop, js)
 		if err == nil {
 			l.troubles.clear(troubleLeft)

@@ -31,10 +31,10 @@ type guest struct {
 	call   job.Call
 	lines  *runlog.Lines // the lines that it has logged
 	entry  protocol.Entry
-	end    context.CancelFunc
-	grace  time.Duration
-	reason atomic.Int32  // a job.StopReason
-	asked  chan struct{} // closed when it was asked to stop
+	end    context.CancelFunc // ends its context; see kill
+	grace  time.Duration      // how long it may take after it was asked to stop
+	reason atomic.Int32       // a job.StopReason
+	asked  chan struct{}      // closed when it was asked to stop
 
 	places Slots           // the job's slots when it began
 	worker *workers.Worker // nil if the number of guests is unbounded
@@ -43,7 +43,7 @@ type guest struct {
 	mu       sync.Mutex
 	why      reason.Reason
 	timer    *time.Timer // kills when the grace is over
-	done     bool
+	done     bool        // it can no longer be asked to stop
 	returned bool        // its code and Observe have returned
 	watch    *time.Timer // reports a guest that ignores its end; nil if it was not ended
 
@@ -69,7 +69,8 @@ func (g *guest) askToStop(stop job.StopReason, why reason.Reason) {
 	g.timer = time.AfterFunc(wait, g.kill)
 }
 
-// finish stops the timer and returns why the guest was asked to stop.
+// finish returns why the guest was asked to stop, if it was. From now on it cannot be asked,
+// as its code has returned or will not run.
 func (g *guest) finish() (job.StopReason, reason.Reason) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -82,7 +83,8 @@ func (g *guest) finish() (job.StopReason, reason.Reason) {
 
 func (g *guest) stopReason() job.StopReason { return job.StopReason(g.reason.Load()) }
 
-// startGuest starts the guest of an entry in its own goroutine.
+// startGuest starts the guest of a run in its own goroutine, as the core has decided. The
+// guest may still wait there; its end comes to the loop as a message.
 func (m *member) startGuest(e protocol.Run) {
 	call := m.callOf(e)
 	if m.places == nil {
@@ -99,7 +101,7 @@ func (m *member) startGuest(e protocol.Run) {
 	g.call.Why = m.stopQuery(g)
 	g.call.Log, g.lines = m.Logs.Begin(g.call.Log, g.call.RunID, g.call.Attempt)
 	m.guests.add(g)
-	leave := m.fenceGuest(g)
+	leave := m.fenceGuest(g) // before its goroutine, so that there is no moment without the fence
 	m.life.start(func() {
 		defer end()
 		defer m.Logs.End(g.lines)
@@ -120,8 +122,8 @@ func stretch() {
 	runtime.KeepAlive(&room)
 }
 
-// stopReasonOf returns the stop reason of a guest that the core cancels in response to
-// in.
+// stopReasonOf returns the stop reason of a guest that the core cancels in response to the
+// input in. A guest sees only whether the session is the cause.
 func stopReasonOf(in protocol.Input) job.StopReason {
 	_, doubted := in.(protocol.Doubted)
 	_, lost := in.(protocol.SessionLost)
@@ -132,7 +134,7 @@ func stopReasonOf(in protocol.Input) job.StopReason {
 }
 
 // runAttempt waits until the guest may begin, runs it, reports start and end to Observe,
-// and puts the texts for the row into results.
+// and puts the texts for the row into results. It returns the core's input about the end.
 func (m *member) runAttempt(ctx context.Context, g *guest) protocol.End {
 	in := protocol.End{Entry: g.entry}
 	leave, ok := g.admit(ctx)
@@ -178,8 +180,9 @@ func (m *member) callGuest(ctx context.Context, c *job.Call) (out job.Outcome) {
 	return m.Guests.Run(ctx, *c)
 }
 
-// rowStateOf returns the state of a row. A guest that was asked to stop and did not
-// succeed counts as stopped, whatever its verdict says.
+// rowStateOf returns the state of the row of an attempt, from its verdict and the reason
+// with which it was asked to stop. A guest that was asked to stop and did not succeed counts
+// as stopped, whatever its verdict says.
 func rowStateOf(v job.Verdict, asked job.StopReason) protocol.RowState {
 	switch {
 	case v == job.Deadline, asked == job.StopDeadline:

@@ -29,7 +29,7 @@ func (s *guestSet) remove(e protocol.Entry) {
 	}
 }
 
-// cancel asks the guest of an item to stop, or ends it at once.
+// cancel asks the guest of an item to stop and, with e.Hard, ends it at once.
 func (s *guestSet) cancel(e protocol.Cancel, stop job.StopReason) {
 	g := s.byItem[e.Item]
 	if g == nil {
@@ -50,6 +50,7 @@ func (s *guestSet) askToStop(stop job.StopReason, why reason.Reason) (grace time
 	return grace
 }
 
+// kill ends all guests.
 func (s *guestSet) kill() {
 	for _, g := range s.byItem {
 		g.kill()
@@ -69,6 +70,7 @@ func (u *underway) begin(parent context.Context) (ctx context.Context, end conte
 	return ctx, u.cancel
 }
 
+// end ends the call that was begun last, if any.
 func (u *underway) end() {
 	if u.cancel != nil {
 		u.cancel()

@@ -22,7 +22,7 @@ type batch struct {
 	schedules []protocol.Schedule
 	news      []protocol.Row   // the rows to report
 	errors    job.ErrorHandler // the job's setting when the rows came
-	reported  bool
+	reported  bool             // news was reported
 }
 
 // history writes a member's rows in order, one batch at a time. Rows that are not written
@@ -34,12 +34,13 @@ type history struct {
 
 	mu      sync.Mutex // guards the fields below
 	waiting []batch    // bounded by what the member's record holds
-	writing bool
+	writing bool       // a goroutine writes
 }
 
 // maxRowsAtOnce is the largest number of rows that the sink gets in one call.
 const maxRowsAtOnce = 1_000
 
+// add queues a batch, and starts the goroutine that writes unless there is one.
 func (h *history) add(b batch) {
 	b.news, b.errors = h.member.unreported(b.rows), h.member.effective.job.ErrorHandler
 	h.member.unstored.Add(int64(len(b.rows)))
@@ -68,6 +69,8 @@ func (h *history) addOnce(b batch) {
 	h.add(b)
 }
 
+// takeWaiting takes all batches that wait. If there are none, the goroutine that writes must
+// end.
 func (h *history) takeWaiting() []batch {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -76,6 +79,7 @@ func (h *history) takeWaiting() []batch {
 	return b
 }
 
+// writeWaiting writes and reports batches until none waits or the member has ended.
 func (h *history) writeWaiting(ctx context.Context) {
 	for batches := h.takeWaiting(); len(batches) > 0; batches = h.takeWaiting() {
 		for i := range batches { // all of them, as the history may refuse the first for long
@@ -111,7 +115,8 @@ func (h *history) reportWaiting() {
 }
 
 // store retries to write rows until the history has them, and then notifies the core. It
-// returns false if ctx ended first.
+// returns false if ctx ended first. If the history refuses one of the rows for good
+// (trace.ErrRow), store writes each alone, so that only that row is lost.
 func (h *history) store(ctx context.Context, rows []protocol.Row, schedules []protocol.Schedule) bool {
 	m := h.member
 	logged := false
@@ -167,6 +172,7 @@ func (h *history) giveUp(r *protocol.Row, schedules []protocol.Schedule, cause e
 	m.troubles.set(troubleRows, fmt.Sprintf("%d since the start, see the log; the newest: %v", n, cause))
 }
 
+// write tries once to write rows.
 func (h *history) write(ctx context.Context, rows []protocol.Row, schedules []protocol.Schedule) error {
 	out := make([]trace.Row, 0, len(rows))
 	for i := range rows {
@@ -195,6 +201,7 @@ func (l *generations) row(r *protocol.Row, schedules []protocol.Schedule) (trace
 	}
 	if r.Gap {
 		l.countInstants(&row, r, schedules)
+		// A gap has no run, so its row is named after its first instant.
 		row.Run, row.Cause = "gap-"+strconv.FormatInt(row.Instant, 10), trace.Schedule
 		return row, row.Count > 0
 	}
@@ -215,8 +222,9 @@ func (l *generations) row(r *protocol.Row, schedules []protocol.Schedule) (trace
 	return row, true
 }
 
-// countInstants fills in which instants a gap has, by the schedule of that time. An
-// unreadable schedule had no instants; then the one before it counts.
+// countInstants fills in which instants a gap has, by the schedule of that time. schedules
+// are the job's schedules, the newest last. An unreadable schedule had no instants; then the
+// one before it counts.
 func (l *generations) countInstants(row *trace.Row, r *protocol.Row, schedules []protocol.Schedule) {
 	cron := r.Cron
 	if cron == "" { // the record is from an older release

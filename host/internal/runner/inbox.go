@@ -45,6 +45,7 @@ type inbox struct {
 
 var _ session.Loop = (*inbox)(nil)
 
+// message is one of the types below. Its method marks them.
 type message interface{ message() }
 
 type (
@@ -56,8 +57,8 @@ type (
 	}
 	retryReadsMessage struct{} // reads that failed are due again
 	commitMessage     struct {
-		plan    int64
-		name    string
+		plan    int64  // id of the plan that was sent
+		name    string // of its mutation
 		receipt registry.Receipt
 		err     error
 	}
@@ -99,6 +100,7 @@ func (precededMessage) message()     {}
 func (*endsMessage) message()        {}
 func (restDeletedMessage) message()  {}
 
+// put adds a message for the loop.
 func (b *inbox) put(l message) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -130,6 +132,8 @@ func (b *inbox) Event(e registry.Event) {
 	b.put(eventMessage{e})
 }
 
+// due puts a tick: the instant at is due, and prev is the one before it. An older tick that
+// still waits is replaced.
 func (b *inbox) due(at, prev int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -139,7 +143,7 @@ func (b *inbox) due(at, prev int64) {
 	}
 }
 
-// wake starts a turn, unless one is under way. mu is held.
+// wake starts a turn, unless one is under way or the loop is not open. mu is held.
 func (b *inbox) wake() {
 	if b.turn != nil && !b.reading {
 		b.reading = true
@@ -163,7 +167,8 @@ func (b *inbox) close() {
 }
 
 // takeAll empties the inbox for the current turn. If it was empty already, more is false
-// and the turn ends. Later messages reuse the memory of into.
+// and the turn ends. Later messages reuse the memory of into, the messages that the turn has
+// handled.
 func (b *inbox) takeAll(into []message) (messages []message, tick protocol.Tick, more bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

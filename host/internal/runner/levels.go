@@ -51,9 +51,9 @@ func (m *member) reportRows(b *batch) {
 	}
 }
 
-// unreported returns the rows that have not been reported, to the best of this member's
-// knowledge. A record keeps rows that the history has, so reclaiming it returns them
-// again; its own member has reported all that are older than reportedWithin.
+// unreported returns the rows that have not been reported, as far as this member can know.
+// A member that reclaims a record also gets rows from it that the history has already. The
+// member that wrote the record has reported all of them that are older than reportedWithin.
 func (m *member) unreported(rows []protocol.Row) []protocol.Row {
 	old := time.Now().Add(-reportedWithin).UnixMilli()
 	reported := func(r protocol.Row) bool { return r.By != m.self && r.Ended != 0 && r.Ended < old }
@@ -90,6 +90,8 @@ func isOrdered(c reason.Code) bool {
 	}, c)
 }
 
+// attrsOf returns the attributes with which a row is logged. A gap has a number of instants
+// instead of a run.
 func attrsOf(r *trace.Row) []slog.Attr {
 	attrs := []slog.Attr{slog.Int("item", r.Item)}
 	if r.Count > 0 {

@@ -29,6 +29,7 @@ func (l *lifetime) end() {
 	l.cancel()
 }
 
+// wait returns when all goroutines of start have ended.
 func (l *lifetime) wait() { l.goroutines.Wait() }
 
 // exit says whether and how a member has to end.
@@ -38,8 +39,10 @@ type exit struct {
 	err   error
 }
 
+// leave makes the member end; again says that another member follows.
 func (x *exit) leave(again bool) { x.due, x.again = true, again }
 
+// fail makes the member end with an error.
 func (x *exit) fail(err error) { x.due, x.err = true, err }
 
 // alarm is a member's one timer, at which the core decides again.

@@ -10,8 +10,9 @@ import (
 	"github.com/wasmjob/wasmjob/host/runlog"
 )
 
-// callListener calls the listener of a fire. Only one server does so. The call is not a
-// run of an item, so it takes no slot. A failure is logged and has no other effect.
+// callListener calls the listener for an event of a fire: all items have begun it, or have
+// ended it. Only one server does so. The call is not a run of an item, so it takes no slot.
+// A failure is logged and has no other effect.
 func (m *member) callListener(e protocol.Listen) {
 	c, self := *m.effective.job, m.loop.State().Self()
 	call := job.Call{
@@ -19,6 +20,7 @@ func (m *member) callListener(e protocol.Listen) {
 		RunID:   c.Name + "/" + string(e.Event) + "/" + strconv.FormatInt(e.Instant, 10),
 		Attempt: e.Attempt, Scheduled: time.UnixMilli(e.Instant), Fence: e.Fence,
 	}
+	// Without Logs, since only runs have lines that callers follow.
 	call.Log, _ = (*runlog.Logs)(nil).Begin(m.guestLog(), call.RunID, call.Attempt)
 	if r := e.Results; r.Instant != 0 {
 		call.Results = &job.FireResults{Succeeded: r.Succeeded, Failed: r.Failed, Skipped: r.Skipped}

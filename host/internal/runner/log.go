@@ -15,6 +15,7 @@ type ofJob struct {
 	name string
 }
 
+// Handle implements slog.Handler. The job is the first attribute.
 func (h ofJob) Handle(ctx context.Context, r slog.Record) error {
 	named := slog.NewRecord(r.Time, r.Level, r.Message, r.PC)
 	named.AddAttrs(slog.String("job", h.name))
@@ -31,6 +32,7 @@ func (h ofJob) WithAttrs(attrs []slog.Attr) slog.Handler { return h.named().With
 // WithGroup implements slog.Handler.
 func (h ofJob) WithGroup(name string) slog.Handler { return h.named().WithGroup(name) }
 
+// named returns a handler that has the job among its attributes, for handlers made from it.
 func (h ofJob) named() slog.Handler {
 	return h.Handler.WithAttrs([]slog.Attr{slog.String("job", h.name)})
 }

@@ -30,7 +30,7 @@ type member struct {
 	asks        freshAsks
 
 	effective *effective
-	cron      string
+	cron      string // the schedule of the last reschedule
 	guests    guestSet
 	calls     calls
 
@@ -54,8 +54,8 @@ func (s *sentInputs) newSettings(in protocol.Configured) bool {
 	return isNew
 }
 
-// newSkew records a skew that differs enough from the last one, and reports whether it
-// does.
+// newSkew records a skew that differs enough from the last one that was sent, and reports
+// whether it does.
 func (s *sentInputs) newSkew(skew int64) bool {
 	isNew := skewIsNews(s.skew, skew)
 	if isNew {
@@ -64,6 +64,8 @@ func (s *sentInputs) newSkew(skew int64) bool {
 	return isNew
 }
 
+// newMember returns a member for the job session js, whose events come into inbox. Its loop
+// has not started. The error says why the server's own file cannot define the job.
 func newMember(l *generations, inbox *inbox, js *session.Job) (*member, error) {
 	r := l.Runner
 	r.takeFile()
@@ -155,11 +157,12 @@ func (m *member) finish() {
 }
 
 // recordOpen reports whether the member's record was not empty when it was last seen, or
-// was about to be written.
+// has to get the end of a guest.
 func (m *member) recordOpen() bool {
 	return len(m.guests.byItem) > 0 || m.loop.State().Owes()
 }
 
+// handle handles one message.
 func (m *member) handle(msg message) {
 	switch msg := msg.(type) {
 	case eventMessage:
@@ -247,8 +250,9 @@ func (m *member) joinUnlessDefining() {
 	}
 }
 
-// markJoined signals that the job has joined. It does not wait for operations that are
-// retried forever, since the server would then never be ready.
+// markJoined signals that the job has joined, or that it cannot because the rest of a
+// removed job stays. It does not wait for operations that are retried forever, since the
+// server would then never be ready.
 func (m *member) markJoined() {
 	if m.self != "" || m.loop.State().RestStays() {
 		m.joined.give()
@@ -291,7 +295,7 @@ func (m *member) checkHealth() {
 	m.checkSkew()
 }
 
-// advance passes in to the core and carries out the resulting plan.
+// advance passes the input in to the core and carries out the resulting plan.
 func (m *member) advance(in protocol.Input) {
 	plan := m.loop.Step(time.Now().UnixMilli(), in)
 	if plan.Commit != nil {
@@ -305,7 +309,7 @@ func (m *member) advance(in protocol.Input) {
 	}
 }
 
-// effect carries out one effect of a plan.
+// effect carries out one effect of a plan, with which the core has answered the input in.
 func (m *member) effect(in protocol.Input, e protocol.Effect) {
 	switch e := e.(type) {
 	case protocol.Run:

@@ -20,7 +20,8 @@ type precedence struct {
 	end   context.CancelFunc // nil if there are no such jobs
 }
 
-// followBefore follows the jobs that the configuration in force names in after.
+// followBefore follows the jobs that the configuration in force names in after, and no
+// longer those that an earlier configuration named.
 func (m *member) followBefore() {
 	names := m.effective.job.After
 	if slices.Equal(names, m.before.names) || m.Precede == nil {
@@ -38,14 +39,14 @@ func (m *member) followBefore() {
 	ctx, end := context.WithCancel(m.life.ctx)
 	before := m.before
 	before.end = end
-	m.step(protocol.Preceded{})
+	m.step(protocol.Preceded{}) // nothing is known of them yet
 	m.life.start(func() {
 		m.Precede(ctx, names, func(p Precedence) { m.inbox.put(precededMessage{before, p}) })
 	})
 }
 
 // preceded passes news of the jobs before this one to the core, unless the configuration
-// names other jobs by now.
+// names other jobs by now. It logs a reason to wait only when that is new.
 func (m *member) preceded(msg precededMessage) {
 	if msg.by != m.before {
 		return

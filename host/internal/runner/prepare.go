@@ -19,7 +19,8 @@ type Preparer interface {
 // maxFault bounds the text in the registry about a module that is not ready.
 const maxFault = 500
 
-// prepareModule makes the next module ready. A newer call ends the one before.
+// prepareModule makes the next module ready on this server and passes the result to the
+// core, since no member switches before it is ready on all. A newer call ends the one before.
 func (m *member) prepareModule(e protocol.Prepare) {
 	ctx, end := m.calls.preparation.begin(m.life.ctx)
 	c := *m.effective.job

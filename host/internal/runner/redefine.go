@@ -1,7 +1,7 @@
 package runner
 
-// takeFile makes the newest file the one in use. A file that has changed must be merged
-// into the registry.
+// takeFile makes the newest file the one in use, and forgets an ask of define that no member
+// will see answered. A file that has changed must be merged into the registry.
 func (r *Runner) takeFile() {
 	o := &r.defining
 	o.fresh, o.asked, o.again, o.tries = false, false, false, 0

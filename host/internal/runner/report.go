@@ -61,6 +61,7 @@ func (r *reporter) viewComplete() {
 	}
 }
 
+// setDeniedReads sets the trouble of nodes that the server may not read to the present ones.
 func (r *reporter) setDeniedReads() {
 	r.troubles.set(troubleRead, strings.Join(slices.Sorted(maps.Values(r.deniedReads)), "; "))
 }
@@ -112,8 +113,8 @@ func (r *reporter) enabled(file *job.Config, v *protocol.View, self job.Instance
 	}
 }
 
-// note logs a note of the core. A note that stops the job is an error, since nothing else
-// shows it.
+// note logs a note of the core. self is this member. A note that stops the job is an error,
+// since nothing else shows it.
 func (r *reporter) note(n protocol.Note, self job.InstanceID) {
 	attrs := []any{"reason", n.Why.String(), "reason_code", n.Why.Code, "instance", self}
 	if hint := n.Why.Hint(); hint != "" {

@@ -20,6 +20,7 @@ type requests struct {
 	closed bool
 }
 
+// pendingAsk is an ask without an answer.
 type pendingAsk struct {
 	ask   protocol.Ask
 	reply chan error // buffered for one answer
@@ -48,6 +49,8 @@ func (r *Runner) Ask(ctx context.Context, a protocol.Ask) error {
 // afterwards. Redefine returns at once. It requires Define.
 func (r *Runner) Redefine(c *job.Config) { r.requests.redefine(c) }
 
+// add keeps an ask and returns its id. The member gets it now, or the next one when it
+// begins.
 func (q *requests) add(p *pendingAsk) (int64, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -74,6 +77,7 @@ func (q *requests) withdraw(id int64) {
 	q.send(inputMessage{protocol.Unasked{ID: id}})
 }
 
+// redefine is Redefine.
 func (q *requests) redefine(c *job.Config) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -81,6 +85,7 @@ func (q *requests) redefine(c *job.Config) {
 	q.send(redefineMessage{})
 }
 
+// newestFile returns what Redefine has set last.
 func (q *requests) newestFile() *job.Config {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -135,6 +140,7 @@ func (q *requests) close() {
 	q.failAll(ErrStopped)
 }
 
+// failAll answers all asks with an error. mu is held.
 func (q *requests) failAll(err error) {
 	for id, p := range q.asks {
 		p.reply <- err
@@ -142,6 +148,7 @@ func (q *requests) failAll(err error) {
 	}
 }
 
+// answer answers an ask; fault says why the core has refused it, or is empty.
 func (q *requests) answer(id int64, fault string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

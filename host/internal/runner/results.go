@@ -41,6 +41,7 @@ type attemptKey struct {
 // maxResultTexts bounds the result texts of a job, in bytes.
 const maxResultTexts = 64 << 20
 
+// attemptKeyOf returns the key of an entry's attempt.
 func attemptKeyOf(e protocol.Entry) attemptKey { return attemptKey{e.Item, e.Run(), e.Attempt} }
 
 // bytes returns roughly the memory that a text takes.
@@ -60,6 +61,7 @@ func metricsText(sums map[string]float64) string {
 	return string(b)
 }
 
+// put keeps the text of an attempt that has ended.
 func (k *resultTexts) put(e protocol.Entry, t resultText) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -75,7 +77,7 @@ func (k *resultTexts) put(e protocol.Entry, t resultText) {
 		k.remove(k.order[0])
 		k.order = k.order[1:]
 	}
-	if len(k.order) > 2*len(k.texts)+64 {
+	if len(k.order) > 2*len(k.texts)+64 { // most of order was dropped
 		k.order = slices.DeleteFunc(k.order, func(key attemptKey) bool {
 			_, there := k.texts[key]
 			return !there
@@ -83,6 +85,7 @@ func (k *resultTexts) put(e protocol.Entry, t resultText) {
 	}
 }
 
+// remove removes a text, but not its place in order. mu is held.
 func (k *resultTexts) remove(key attemptKey) {
 	if t, ok := k.texts[key]; ok {
 		k.size -= t.bytes()
@@ -90,6 +93,7 @@ func (k *resultTexts) remove(key attemptKey) {
 	}
 }
 
+// get returns the text of an attempt, if there is one.
 func (k *resultTexts) get(e protocol.Entry) (resultText, bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -97,10 +101,12 @@ func (k *resultTexts) get(e protocol.Entry) (resultText, bool) {
 	return t, ok
 }
 
+// drop removes the text of an attempt whose row is stored.
 func (k *resultTexts) drop(e protocol.Entry) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.remove(attemptKeyOf(e))
 }
 
+// printable returns a result as text that the history takes.
 func printable(result []byte) string { return strings.ToValidUTF8(string(result), "\uFFFD") }

@@ -278,4 +278,5 @@ type signal struct {
 
 func newSignal() signal { return signal{given: make(chan struct{})} }
 
+// give closes the channel.
 func (s *signal) give() { s.once.Do(func() { close(s.given) }) }

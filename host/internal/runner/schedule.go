@@ -31,7 +31,7 @@ func (m *member) reschedule(cron string) {
 		m.Clock.Remove()
 		m.Log.Error("the schedule in the registry cannot be used; no run is due", "cron", cron, "error", err)
 		m.troubles.set(troubleSchedule, fmt.Sprintf("the schedule %q cannot be used: %v", cron, err))
-		return
+		return // it has no instants that could have passed
 	default:
 		m.troubles.clear(troubleSchedule)
 	}
@@ -40,7 +40,7 @@ func (m *member) reschedule(cron string) {
 
 // newestInstant returns the last instant of the schedule that is not after now, or 0 if
 // there was none for years. Schedules only search forward, so it tries ever longer
-// stretches of the past.
+// stretches of the past. The bound now+1 includes an instant that is exactly now.
 func (m *member) newestInstant(cron string, now time.Time) int64 {
 	for _, back := range []time.Duration{time.Minute, time.Hour, 24 * time.Hour, 31 * 24 * time.Hour, 5 * 366 * 24 * time.Hour} {
 		_, last, n, err := m.Clock.Between(cron, now.Add(-back).UnixMilli(), now.UnixMilli()+1)
@@ -51,8 +51,9 @@ func (m *member) newestInstant(cron string, now time.Time) int64 {
 	return 0
 }
 
-// nextInstant returns the first instant of the schedule after a moment, if the job's
-// layout has a node for it; otherwise, or if there is none, 0.
+// nextInstant returns the first instant of the schedule after a moment, or 0 if there is
+// none. It also returns 0 unless the layout identifies members by addresses: only such a
+// layout has a node for the next instant.
 func (m *member) nextInstant(after int64) int64 {
 	if v := m.loop.State().View(); v == nil || !v.ByAddress {
 		return 0

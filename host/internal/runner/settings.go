@@ -25,7 +25,7 @@ func (m *member) configure() bool {
 	if v.ConfigFault != "" {
 		return false
 	}
-	if v.Config == nil || m.Define == nil && !v.HasModule {
+	if v.Config == nil || m.Define == nil && !v.HasModule { // there is no job that this server could run
 		m.Changed(nil)
 		return false
 	}
@@ -44,7 +44,7 @@ func (m *member) configure() bool {
 		e.job = m.intern(d.Job(*m.file))
 	}
 	m.effective = &e
-	m.guests.fire = fire{}
+	m.guests.fire = fire{} // its parameters are of the old configuration
 	m.applySettings(old.job)
 	m.followBefore()
 	m.Changed(e.job)
@@ -70,7 +70,8 @@ func (r *Runner) intern(c job.Config) *job.Config {
 	return &c
 }
 
-// applySettings applies those changed settings that are not looked up at each use.
+// applySettings applies those settings that differ from the configuration before, old, and
+// are not looked up at each use.
 func (m *member) applySettings(old *job.Config) {
 	c := m.effective.job
 	if c.Parallel != old.Parallel {
@@ -85,6 +86,7 @@ func (m *member) applySettings(old *job.Config) {
 	}
 }
 
+// sendSettings passes the settings that the core needs to it, if they have changed.
 func (m *member) sendSettings() {
 	in := m.coreSettings(m.effective.job)
 	in.Barred = m.isBarred()
@@ -94,13 +96,15 @@ func (m *member) sendSettings() {
 	}
 }
 
-// readsCron reports whether a cron can be read.
+// readsCron reports whether a cron can be read. The bounds leave room for no instant, so
+// nothing is searched.
 func (r *Runner) readsCron(cron string) bool {
 	_, _, _, err := r.Clock.Between(cron, 0, 1)
 	return err == nil
 }
 
-// coreSettings returns the job's settings that the core needs.
+// coreSettings returns the job's settings that the core needs. The slots of a job are never
+// more than the server's workers.
 func (r *Runner) coreSettings(c *job.Config) protocol.Configured {
 	slots := c.Parallel
 	if all := r.Workers.Size(); slots == 0 || all > 0 && all < slots {

@@ -11,8 +11,8 @@ import (
 const sinkWait = time.Second
 
 // sink lets successive members write rows. A write that ignores its context, such as one
-// to a hanging disk, must not keep a member from ending, or its items from other servers.
-// The channel holds one element while a write is under way.
+// to a hanging disk, must not keep a member from ending, since its items would then not go to
+// other servers. The channel holds one element while a write is under way.
 type sink chan struct{}
 
 // Write calls to.Write. When ctx ends it returns soon, even if the write goes on.

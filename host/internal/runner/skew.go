@@ -18,7 +18,8 @@ func (m *member) checkSkew() {
 	}
 }
 
-// skewIsNews reports whether a skew differs notably from the known one, or has become 0.
+// skewIsNews reports whether a skew differs from the known one by skewNoise or more, or has
+// become 0.
 func skewIsNews(known, skew int64) bool {
 	return max(skew-known, known-skew) >= skewNoise || skew == 0 && known != 0
 }

@@ -31,6 +31,7 @@ type itemState struct {
 	offset registry.Node // in layout 1, a second node with one key of the state
 }
 
+// newItemState returns the state of an item for a run of this member.
 func newItemState(m *member, item int) *itemState {
 	return &itemState{layout: m.Layout, session: m.session, self: m.loop.State().Self(), item: item}
 }
@@ -68,7 +69,7 @@ func (s *itemState) save(ctx context.Context, values map[string][]byte) error {
 	if err != nil {
 		return err
 	}
-	if !s.known {
+	if !s.known { // the run saves without having loaded
 		if err := s.read(ctx); err != nil {
 			return err
 		}
@@ -91,7 +92,7 @@ func (s *itemState) save(ctx context.Context, values map[string][]byte) error {
 }
 
 // missing returns the parents, shared with other items, of the nodes that a save has to
-// create.
+// create. offset says whether the save writes the second node of layout 1.
 func (s *itemState) missing(offset bool) (all []string) {
 	if !s.node.Exists {
 		all, _ = s.layout.StateOf(s.item)
@@ -103,6 +104,7 @@ func (s *itemState) missing(offset bool) (all []string) {
 	return all
 }
 
+// read reads the nodes of the state. Only layout 1 has a path for offset.
 func (s *itemState) read(ctx context.Context) error {
 	_, path := s.layout.StateOf(s.item)
 	n, err := s.session.Read(ctx, path)
@@ -118,7 +120,8 @@ func (s *itemState) read(ctx context.Context) error {
 	return nil
 }
 
-// recordSave updates the nodes after a save.
+// recordSave updates the nodes to what a save has written, so that the run can save again
+// without a read.
 func (s *itemState) recordSave(data []byte, offset []registry.Op) {
 	if s.node.Exists {
 		s.node.Stat.Version++
@@ -129,7 +132,8 @@ func (s *itemState) recordSave(data []byte, offset []registry.Op) {
 	}
 }
 
-// settleSave finds out whether a save without an answer was applied.
+// settleSave finds out whether a save without an answer was applied: after a sync, the node
+// has the version and the data that the save would have given it. It returns nil then.
 func (s *itemState) settleSave(ctx context.Context, data []byte) error {
 	want := int32(0)
 	if s.node.Exists {

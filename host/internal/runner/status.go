@@ -70,6 +70,7 @@ func (r *Runner) Gauges() Gauges {
 	return g
 }
 
+// moment returns the time of a number of ms; 0 stands for none.
 func moment(ms int64) time.Time {
 	if ms == 0 {
 		return time.Time{}
@@ -143,6 +144,7 @@ func (t *troubles) because(what trouble, all []reason.Reason) {
 
 func (t *troubles) clear(what trouble) { t.because(what, nil) }
 
+// of returns the reasons of a trouble; none if all is well.
 func (t *troubles) of(what trouble) []reason.Reason {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -155,6 +157,7 @@ func (t *troubles) has(what trouble) bool {
 	return len(t.why[what]) > 0
 }
 
+// list returns all reasons, in the order of the troubles.
 func (t *troubles) list() []reason.Reason {
 	t.mu.Lock()
 	defer t.mu.Unlock()

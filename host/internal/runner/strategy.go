@@ -7,7 +7,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// askStrategy runs the strategy. A newer call ends the one before.
+// askStrategy runs the strategy in a goroutine and passes what it assigns to the core. A
+// newer call ends the one before, which then reports no failure.
 func (m *member) askStrategy(r protocol.AssignRequest) {
 	ctx, end := m.calls.strategy.begin(m.life.ctx)
 	c, self := *m.effective.job, m.loop.State().Self()

@@ -19,11 +19,13 @@ type stuck struct {
 	guests []stuckGuest
 }
 
+// stuckGuest is a guest that goes on, and since when it should have returned.
 type stuckGuest struct {
 	*guest
 	since time.Time
 }
 
+// add adds a guest and returns the text of the list.
 func (s *stuck) add(g *guest, since time.Time) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -31,6 +33,7 @@ func (s *stuck) add(g *guest, since time.Time) string {
 	return s.text()
 }
 
+// remove removes a guest that has returned and returns the text of the list.
 func (s *stuck) remove(g *guest) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -76,7 +79,8 @@ func (g *guest) reportOverstay(since time.Time) {
 	m.troubles.set(troubleGuest, m.stuck.add(g, since))
 }
 
-// markReturned records that the guest has returned.
+// markReturned records that the guest has returned. If it was reported because it ignored
+// its end, the report is withdrawn. A report that is just being made is awaited first.
 func (g *guest) markReturned() {
 	g.mu.Lock()
 	g.returned = true
