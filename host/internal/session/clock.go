@@ -14,9 +14,9 @@ type clock struct {
 	inside bool // the registry runs inside this server and uses its clock
 
 	mu             sync.Mutex // guards the fields below
-	known          bool
-	sent, answered moment
-	registryTime   time.Time
+	known          bool       // an answer has carried the registry's time
+	sent, answered moment     // of the request whose answer counts, and of that answer
+	registryTime   time.Time  // what that answer carried
 }
 
 const (
@@ -30,7 +30,9 @@ const (
 	vagueTime = time.Second
 )
 
-// observe records the registry's time from an answer. sent is when the request went out.
+// observe records theirs, the registry's time in an answer that has just come; zero: it
+// carries none. sent is when the request went out. A slow answer does not replace a time
+// that is not old.
 func (c *clock) observe(sent moment, theirs time.Time) {
 	if theirs.IsZero() {
 		return
@@ -61,7 +63,7 @@ func (c *clock) skewAt(now moment, shown time.Time) int64 {
 		return 0
 	}
 	sent, answered := now.since(c.sent), now.since(c.answered)
-	if c.inside {
+	if c.inside { // both clocks are one, so setting it makes no skew
 		sent, answered = shown.Sub(c.sent.at.Round(0)), shown.Sub(c.answered.at.Round(0))
 	}
 	switch earliest, latest := c.registryTime.Add(answered), c.registryTime.Add(sent); {
@@ -97,7 +99,7 @@ func (c *openSession) fetchTime(ctx context.Context) error {
 // watchTime asks for the registry's time when no transaction has carried it for
 // askTime. It wakes the jobs when this server's clock was set, or its difference
 // from the registry's clock has changed: an idle job would otherwise wait for an
-// instant at which its schedule has fired already.
+// instant at which its schedule has fired already. Differences below vagueTime do not count.
 func (c *openSession) watchTime(ctx context.Context) {
 	again := time.NewTicker(lookTime)
 	defer again.Stop()

@@ -34,6 +34,7 @@ type moment struct {
 	slept time.Duration // how long the machine had been asleep until then
 }
 
+// moment returns the present moment.
 func (s *Server) moment() moment { return moment{time.Now(), s.options.Slept()} }
 
 // sleepNoise is the largest difference that may come from reading two clocks one
@@ -73,7 +74,7 @@ func newMonitor(s registry.Session, clock func() moment, asked moment) *monitor 
 // was sent, and after what time to check again; 0: never.
 func (m *monitor) health() (health Health, silent, again time.Duration) {
 	granted := m.session.Timeout()
-	if granted <= 0 {
+	if granted <= 0 { // the registry inside ends no session
 		return Trusted, 0, 0
 	}
 	silent = m.silent()
@@ -88,9 +89,9 @@ func (m *monitor) health() (health Health, silent, again time.Duration) {
 }
 
 // healthForJob returns the health to a job, which may begin a run because of it. The
-// watcher checks rarely: if the health became worse again before its next check, the jobs
-// would not learn of it, because the last health reported to them was the doubt. So if
-// the health is better than that, healthForJob wakes the watcher.
+// watcher checks rarely, and reports only changes to the jobs. If the health is better now
+// than it has reported, and became worse again before its next check, it would see no change
+// and not report the new doubt. So healthForJob wakes the watcher in that case.
 func (m *monitor) healthForJob() Health {
 	health, _, _ := m.health()
 	m.mu.Lock()
@@ -126,6 +127,9 @@ func (m *monitor) left() (left time.Duration, bounded bool) {
 	return granted*3/4 - m.silent(), true
 }
 
+// silent returns the time since the newest acknowledged transaction was sent. After a sleep
+// of the machine, an acknowledgement counts only if its transaction was sent after the
+// sleep: an older one does not show that the session still lives.
 func (m *monitor) silent() time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()

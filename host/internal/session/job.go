@@ -22,8 +22,8 @@ type Job struct {
 	listener Listener
 	inFlight sync.WaitGroup // one for each request in flight
 
-	mu      sync.Mutex // guards the fields below
-	closed  bool
+	mu      sync.Mutex     // guards the fields below
+	closed  bool           // requests are refused
 	commits int            // number of commits so far
 	unknown int            // number of transactions of unknown outcome so far, also of Close
 	settled int            // how many of them can no longer be applied later
@@ -32,6 +32,7 @@ type Job struct {
 
 var _ registry.Requests = (*Job)(nil)
 
+// newJob returns the job session of the job at root, whose events go to j.
 func newJob(c *openSession, root string, j Listener) *Job {
 	return &Job{parent: c, root: root, listener: j}
 }
@@ -71,6 +72,8 @@ func (j *Job) Commit(ctx context.Context, ops ...registry.Op) (registry.Receipt,
 	return j.commit(ctx, ops)
 }
 
+// commit sends a transaction, and records which ephemeral nodes it creates and deletes. The
+// request was counted by beginRequest.
 func (j *Job) commit(ctx context.Context, ops []registry.Op) (registry.Receipt, error) {
 	j.recordCreations(ops)
 	sent := j.parent.clock.now()
@@ -212,6 +215,7 @@ func (j *Job) Close(ctx context.Context) error {
 // here. Open waits until that has succeeded or the session has ended.
 func (j *Job) Abandon() { j.parent.closeLater(j) }
 
+// refuseRequests makes beginRequest refuse all later requests.
 func (j *Job) refuseRequests() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -228,7 +232,8 @@ func (j *Job) hasRemains() bool {
 
 // removeNodes makes sure that no commit of unknown outcome is still applied later,
 // and deletes the ephemeral nodes, the newest first: a node may depend on those
-// that were created before it.
+// that were created before it. Nodes that are gone, or that another session has created
+// since, are forgotten. If one transaction is too large, it is halved.
 func (j *Job) removeNodes(ctx context.Context) error {
 	s := j.parent.session
 	made, err := j.settleUnknown(ctx)
@@ -281,6 +286,7 @@ func (j *Job) settleUnknown(ctx context.Context) (made map[string]int, err error
 	return maps.Clone(j.created), nil
 }
 
+// forget removes a node from the record, as it is not the job's.
 func (j *Job) forget(path string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

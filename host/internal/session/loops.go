@@ -27,13 +27,13 @@ const checksWithoutTurn = checksPerTimeout / 2
 
 // stalledLoop is the state of a loop for which events wait.
 type stalledLoop struct {
-	turn   uint64
-	checks int // checks since that turn
+	turn   uint64 // number of turns that it has begun
+	checks int    // checks since that turn
 }
 
-// watchLoops ends the job sessions of stuck loops. The session's keep-alives need
-// no loop, so the job would otherwise keep its items for as long as the process
-// lives.
+// watchLoops ends the job sessions of stuck loops, until the session or ctx ends. The
+// session's keep-alives need no loop, so the job would otherwise keep its items for as long
+// as the process lives.
 func (c *openSession) watchLoops(ctx context.Context) {
 	timeout := c.session.Timeout()
 	if timeout <= 0 {
@@ -66,7 +66,8 @@ func (c *openSession) awaitTick(ctx context.Context, tick <-chan time.Time) bool
 	return false
 }
 
-// stalledLoops returns the job sessions for whose loops events wait.
+// stalledLoops returns the job sessions for whose loops events wait. before is the result of
+// the last call, from which it counts the checks without a turn.
 func (c *openSession) stalledLoops(before map[*Job]stalledLoop) map[*Job]stalledLoop {
 	now := map[*Job]stalledLoop{}
 	c.mu.RLock()

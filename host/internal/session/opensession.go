@@ -25,8 +25,8 @@ type openSession struct {
 	clock   clock
 	ctx     context.Context //nolint:containedctx // lives as long as the session, not as a call
 	cancel  context.CancelFunc
-	ended   chan struct{} // closed when the session is over
-	logs    chan func(*slog.Logger)
+	ended   chan struct{}           // closed when the session is over
+	logs    chan func(*slog.Logger) // log entries to write; see logLater
 
 	closing sync.WaitGroup // one for each abandoned job session
 
@@ -38,10 +38,12 @@ type openSession struct {
 	abandoned    map[string]*Job   // abandoned job sessions, by root
 	disconnected bool              // the connection is lost
 	health       Health            // as last reported to the jobs
-	over         bool
+	over         bool              // no job session may be opened any more
 }
 
-// prepareNamespace creates the nodes above the jobs, unless they are known to exist.
+// prepareNamespace creates the nodes above the jobs, unless they are known to exist. It
+// marks them as made before it creates them, so that recheckNamespace, called meanwhile, is
+// not undone.
 func (c *openSession) prepareNamespace(ctx context.Context) (err error) {
 	select {
 	case c.namespaceLock <- struct{}{}:
@@ -102,7 +104,8 @@ func (c *openSession) addJob(root string, j Listener) (job *Job, busy bool) {
 	return job, false
 }
 
-// closeLater retries to close a job session until that succeeds or the session ends.
+// closeLater retries, in a goroutine, to close a job session until that succeeds or the
+// session ends.
 func (c *openSession) closeLater(j *Job) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -128,6 +131,7 @@ func (c *openSession) awaitAbandoned() {
 	c.closing.Wait()
 }
 
+// removeJob ends the delivery of events to a job session.
 func (c *openSession) removeJob(j *Job) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -189,7 +193,8 @@ func (c *openSession) eachJob() iter.Seq[*Job] {
 	}
 }
 
-// rootOf returns the root of the job that a path belongs to.
+// rootOf returns the root of the job that a path belongs to: the path down to the first name
+// below the parent of all jobs. The parent belongs to itself.
 func (s *Server) rootOf(path string) string {
 	above := len(strings.TrimSuffix(s.root(), "/"))
 	if len(path) <= above {
@@ -216,7 +221,8 @@ func (c *openSession) troubles() []reason.Reason {
 }
 
 // watch notifies the jobs when the health of the session changes, until the session
-// ends. It waits only for time, never for the registry.
+// ends. It waits only for time, never for the registry. It repeats the health if a job has
+// seen a better one meanwhile.
 func (c *openSession) watch(ctx context.Context) {
 	defer c.cancel()
 	known := Trusted
@@ -261,6 +267,7 @@ func (c *openSession) repeatHealth() {
 	}
 }
 
+// logHealth logs a health that has changed, and what follows from it for runs.
 func (c *openSession) logHealth(health Health, silent time.Duration) {
 	if health == Trusted {
 		c.logLater(func(log *slog.Logger) { log.Info("the registry answers again") })
@@ -275,7 +282,7 @@ func (c *openSession) logHealth(health Health, silent time.Duration) {
 	})
 }
 
-// maxLogs bounds the log entries that wait for use to write them; further ones are
+// maxLogs bounds the log entries that wait until keepSession writes them; further ones are
 // dropped.
 const maxLogs = 16
 

@@ -19,8 +19,8 @@ func Sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// Again calls do until ctx ends. After each call it reports the error and waits, longer
-// each time until a call lasts.
+// Again calls do until ctx ends. After each call it reports the error and waits. Each wait is
+// longer than the last, until a call has taken longer than backoff.Last.
 func Again(ctx context.Context, do func() error, report func(error)) {
 	for p := new(backoff.Backoff); ctx.Err() == nil; {
 		begun := time.Now()

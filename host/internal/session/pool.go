@@ -14,17 +14,19 @@ type pool struct {
 
 	mu            sync.Mutex // guards the fields below
 	writes, reads queue
-	busy          int
+	busy          int // number of goroutines
 }
 
 // queue holds requests in the order in which they came.
 type queue struct {
 	waiting []func()
-	next    int
+	next    int // index of the first in waiting that was not taken
 }
 
+// put adds a request at the end.
 func (q *queue) put(do func()) { q.waiting = append(q.waiting, do) }
 
+// take removes the first request and returns it; nil if there is none.
 func (q *queue) take() func() {
 	if q.next == len(q.waiting) {
 		return nil
@@ -37,9 +39,11 @@ func (q *queue) take() func() {
 	return do
 }
 
+// write and read queue a request.
 func (p *pool) write(do func()) { p.add(&p.writes, do) }
 func (p *pool) read(do func())  { p.add(&p.reads, do) }
 
+// add queues a request, and starts a goroutine for it if fewer than maxInFlight are busy.
 func (p *pool) add(q *queue, do func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -50,6 +54,7 @@ func (p *pool) add(q *queue, do func()) {
 	}
 }
 
+// work carries out requests until none waits.
 func (p *pool) work() {
 	for do := p.takeNext(); do != nil; do = p.takeNext() {
 		do()

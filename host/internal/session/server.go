@@ -46,9 +46,9 @@ type Server struct {
 	options Options
 	pool    pool
 
-	mu      sync.Mutex   // guards the fields below
-	current *openSession // nil while there is no session
-	changed chan struct{}
+	mu      sync.Mutex    // guards the fields below
+	current *openSession  // nil while there is no session
+	changed chan struct{} // closed when current changes
 	away    reason.Reason // why there is no session
 }
 
@@ -108,7 +108,7 @@ func (s *Server) session() *openSession {
 // its goroutines have ended. All job sessions must be closed before ctx ends.
 func (s *Server) Run(ctx context.Context) error {
 	defer s.pool.workers.Wait()
-	away := false
+	away := false // an attempt has failed since the last session
 	attempt := firstAttempt
 	for p := new(backoff.Backoff); ctx.Err() == nil; {
 		c, err := s.openSession(ctx, attempt)
@@ -179,7 +179,7 @@ const (
 	lastAttempt  = time.Minute
 )
 
-// openSession opens a session and creates the namespace.
+// openSession opens a session and creates the namespace. It takes at most the time bound.
 func (s *Server) openSession(ctx context.Context, bound time.Duration) (*openSession, error) {
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	ctx, cancel := context.WithTimeout(ctx, bound)
@@ -219,6 +219,7 @@ func (s *Server) root() string {
 	return "/"
 }
 
+// unopened is why there is no session: none could be opened.
 func unopened(why string) reason.Reason { return reason.Of(reason.SessionUnopened, why) }
 
 // setCurrent makes c the session that Open uses; if c is nil, away says why there is none.
@@ -235,8 +236,9 @@ func (s *Server) setCurrent(c *openSession, away reason.Reason) {
 }
 
 // Open waits for a session and returns a job session for root, which is a child of
-// the namespace or the namespace itself. Several job sessions of one root receive
-// its events, but only one of them at a time may create nodes there.
+// the namespace or the namespace itself. l receives its events. Several job sessions of one
+// root receive its events, but only one of them at a time may create nodes there. Open also
+// waits while nodes of an abandoned job session of root are still there.
 func (s *Server) Open(ctx context.Context, root string, l Listener) (*Job, error) {
 	for {
 		s.mu.Lock()
