@@ -29,12 +29,12 @@ type Call struct {
 	Items  []int
 	Params map[int]string
 
-	RunID     string // job/item/instant, or the id of the request that triggered it
-	Attempt   int    // counted from 1
-	Scheduled time.Time
-	Fence     int64
-	Failover  bool
-	Misfire   bool
+	RunID     string    // job/item/instant, or the id of the request that triggered it
+	Attempt   int       // counted from 1
+	Scheduled time.Time // the instant of the run
+	Fence     int64     // the fencing token
+	Failover  bool      // the item was taken from a dead member
+	Misfire   bool      // the run replaces missed instants
 
 	// Why returns the reason why a running guest should stop. Any goroutine may call it at any
 	// time. If it is nil, the guest is never asked to stop.
@@ -135,8 +135,9 @@ type HTTPRequest struct {
 // HTTPField is one header field.
 type HTTPField struct{ Name, Value string }
 
-// MayName reports whether a guest may send a field with this name. It must be a valid token,
-// and must not determine the framing of the request or name a host, which this host decides.
+// MayName reports whether a guest may send a field with this name. The name must be a valid token
+// of HTTP. The fields that are refused say how the request is sent or to which host, which the
+// server decides.
 func (f HTTPField) MayName() bool {
 	const marks = "!#$%&'*+-.^_`|~"
 	return f.Name != "" && !strings.ContainsFunc(f.Name, func(r rune) bool {

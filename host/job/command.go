@@ -16,7 +16,7 @@ func SplitCommand(line string) ([]string, error) {
 	}
 	var words []string
 	var word strings.Builder
-	inWord := false
+	inWord := false // word is to be kept, even if empty
 	for rest := line; rest != ""; {
 		c := rest[0]
 		rest = rest[1:]
@@ -27,7 +27,7 @@ func SplitCommand(line string) ([]string, error) {
 				word.Reset()
 				inWord = false
 			}
-		case '"', '\'':
+		case '"', '\'': // also within a word, and empty quotes make an empty word
 			inside, after, closed := strings.Cut(rest, string(c))
 			if !closed {
 				return nil, fmt.Errorf("the command line has a %c that is not closed", c)

@@ -42,13 +42,13 @@ const (
 type Config struct {
 	Name        string
 	Kind        Kind
-	Cron        string        // Quartz 2.2.1 dialect; empty for a manual job
+	Cron        string        // in the dialect; empty for a manual job, and for one with After
 	TimeZone    string        // IANA name; empty is UTC
 	Dialect     string        // "quartz" (also when empty) or "unix"
 	Except      []string      // days, in the job's time zone, on which it does not fire; see ParseDays
 	Jitter      time.Duration // bound of the delay of each instant; a job's delay is always the same; 0: none
-	After       []string      // jobs without which this job, which has no cron, does not run: at each of their instants, all items of all of them must have succeeded
-	Shards      int           // runs when all items of these jobs have succeeded at an instant of theirs, and has no cron
+	After       []string      // the job has no cron, but runs at each instant at which all items of all of these jobs have succeeded
+	Shards      int           // number of items
 	ItemParams  string        // in ElasticJob's format: 0=a,1=b
 	Param       string
 	Description string
@@ -97,7 +97,7 @@ type Config struct {
 	Settings map[string]string // what the guest reads with config_get
 	Limits   Limits
 	Allow    Allow
-	Layout   string // registry layout; "2.1"
+	Layout   string // registry layout, such as "2.1"
 
 	// Unsaid lists the settings, by their names in jobs.toml, that the server's own file leaves
 	// out. Their values here are defaults, which yield to any other. The registry holds no such
@@ -177,7 +177,8 @@ type Allow struct {
 	HTTP []string
 }
 
-// Gives reports whether anything is granted under a key of the table.
+// Gives reports whether anything is granted under a key of the table of grants in jobs.toml, such
+// as "dirs". A fixed clock is no grant.
 func (a Allow) Gives(key string) bool {
 	switch key {
 	case "dirs":

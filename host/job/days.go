@@ -49,6 +49,7 @@ func ParseDays(entries []string) (days *Days, wrong []int) {
 	return d, wrong
 }
 
+// add adds one entry, and returns false if it is none of the three forms.
 func (d *Days) add(entry string) bool {
 	// 2000 has a 29 February.
 	if t, err := time.Parse(time.DateOnly, "2000-"+entry); err == nil {
@@ -77,7 +78,7 @@ const daySeconds = 24 * 60 * 60
 func dayOf(t time.Time) int {
 	y, m, d := t.Date()
 	at := time.Date(y, m, d, 0, 0, 0, 0, time.UTC).Unix()
-	if at < 0 {
+	if at < 0 { // so that the division rounds down
 		at -= daySeconds - 1
 	}
 	return int(at / daySeconds)
@@ -95,7 +96,8 @@ func (d *Days) After(t time.Time) (day time.Time, ok bool) {
 	return time.Unix(int64(free)*daySeconds, 0).UTC(), free <= from+most
 }
 
-// free returns the first day from n on that is not in the set. It gives up after most days.
+// free returns the first day from n on that is not in the set. It gives up after most days, and
+// returns a later day than n + most then.
 func (d *Days) free(n, most int) int {
 	for until := n + most; n <= until; {
 		k, in := slices.BinarySearchFunc(d.spans, n, func(s daySpan, n int) int {

@@ -72,8 +72,8 @@ type Meta struct {
 	Items []int
 }
 
-// NewTaskID returns the id of a run of the items by the instance. If by is empty, it uses the
-// instance that ElasticJob assumes. It refuses an empty job.
+// NewTaskID returns the id of a run of the items by the instance by. If by is empty, it uses the
+// instance that ElasticJob assumes. It refuses a job without a name.
 func NewTaskID(job string, items []int, by InstanceID) (TaskID, error) {
 	if job == "" {
 		return TaskID{}, errors.New("task id: the name of the job is empty")
@@ -111,7 +111,8 @@ func ParseTaskID(text string) (TaskID, error) {
 	return TaskID{meta, parts[2], NewInstanceID(parts[3], parts[4])}, nil
 }
 
-// ParseMeta reads job and items from a task id or its beginning: one, two or five parts.
+// ParseMeta reads job and items from a task id or its beginning: the job, job and items, or all
+// five parts.
 func ParseMeta(text string) (Meta, error) {
 	parts := split(text, Delimiter)
 	switch len(parts) {
@@ -120,8 +121,7 @@ func ParseMeta(text string) (Meta, error) {
 	case 2, 5:
 		items := []int{}
 		if parts[1] != "" {
-			// Unlike ParseItems, this accepts repeated items and refuses an empty piece at the
-			// end.
+			// Unlike ParseItems, this keeps repeated items and refuses an empty piece at the end.
 			for piece := range strings.SplitSeq(parts[1], ",") {
 				item, err := ParseInt(piece)
 				if err != nil {

@@ -52,8 +52,8 @@ func FormatItemParams(params map[int]string) (string, error) {
 	return strings.Join(pieces, ","), nil
 }
 
-// ParseItems parses a list of items such as "2,0,1" and keeps its order; an item
-// may occur only once. The empty text is the empty list.
+// ParseItems parses a list of items such as "2,0,1" and keeps its order. Of an item that occurs
+// again, only the first place counts. The empty text is the empty list.
 func ParseItems(text string) ([]int, error) {
 	items := []int{}
 	if text == "" {

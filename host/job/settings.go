@@ -89,7 +89,7 @@ func Settings() iter.Seq[Setting] { return slices.Values(settings) }
 var (
 	flow    = []Kind{Dataflow}
 	script  = []Kind{Script}
-	modular = []Kind{Simple, Dataflow}
+	modular = []Kind{Simple, Dataflow} // jobs whose modules the host calls, not scripts
 
 	settings = []Setting{
 		{Name: "kind", Field: func(c *Config) any { return &c.Kind }, Type: Word, Words: []string{"simple", "dataflow", "script"}, Default: "simple", Must: true, Key: "jobType", Module: true},

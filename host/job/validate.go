@@ -101,7 +101,8 @@ func (c Config) Validate() error {
 	return errors.Join(f...)
 }
 
-// setting checks one setting by its row of the table.
+// setting checks one setting by its row of the table. A setting that is not set has no fault,
+// unless it must be set.
 func (f *faults) setting(s *Setting, c *Config) {
 	v := reflect.ValueOf(s.Field(c)).Elem()
 	if set := !v.IsZero() && (v.Kind() != reflect.Slice || v.Len() > 0); !set && !s.Must {
@@ -126,6 +127,7 @@ func (f *faults) setting(s *Setting, c *Config) {
 	}
 }
 
+// number checks a number or a size. One that must be set has its minimum too; others may be 0.
 func (f *faults) number(s *Setting, n int64) {
 	switch {
 	case s.Must && (n < s.Min || n > s.Max):
@@ -141,7 +143,7 @@ func (f *faults) number(s *Setting, n int64) {
 // number.
 func (f *faults) duration(s *Setting, d time.Duration) {
 	switch {
-	case d < 0 && s.Negative:
+	case d < 0 && s.Negative: // stands for none
 	case d < 0:
 		f.notNegative(s.Name, int64(d))
 	case s.Unit == 0:
@@ -152,6 +154,7 @@ func (f *faults) duration(s *Setting, d time.Duration) {
 	}
 }
 
+// pool checks the sizes of a pool.
 func (f *faults) pool(field string, p Pool) {
 	f.upTo(field, int64(p.Size), MaxPool)
 	f.notNegative(field, int64(p.MaxUses))
@@ -203,12 +206,15 @@ func (f *faults) after(c *Config) {
 	}
 }
 
+// faults are what Validate has found.
 type faults []error
 
+// add adds a fault of a setting.
 func (f *faults) add(field string, why reason.Reason) {
 	*f = append(*f, &FieldError{field, why})
 }
 
+// name checks the name of a job, which becomes the name of a node and a part of task ids.
 func (f *faults) name(name string) {
 	switch {
 	case name == "":
@@ -244,6 +250,7 @@ func nodeNameFault(name string) string {
 	return ""
 }
 
+// oneOf checks that got is one of the known words.
 func (f *faults) oneOf(field, got string, known ...string) {
 	if slices.Contains(known, got) {
 		return
@@ -251,6 +258,7 @@ func (f *faults) oneOf(field, got string, known ...string) {
 	f.add(field, reason.Of(reason.WordNotOneOf, quote(got), strings.Join(known, " or ")))
 }
 
+// text checks a text that the registry stores.
 func (f *faults) text(field, s string) {
 	if len(s) > MaxText {
 		f.add(field, reason.Of(reason.TooLong, strconv.Itoa(len(s)), strconv.Itoa(MaxText)))
@@ -260,12 +268,14 @@ func (f *faults) text(field, s string) {
 	}
 }
 
+// digest checks the SHA-256 of a module, in lower-case hex, if there is one.
 func (f *faults) digest(field, s string) {
 	if s != "" && (len(s) != 64 || strings.Trim(s, "0123456789abcdef") != "") {
 		f.add(field, reason.Of(reason.DigestInvalid, quote(s)))
 	}
 }
 
+// notNegative checks that a number is not below 0.
 func (f *faults) notNegative(field string, n int64) {
 	if n < 0 {
 		f.add(field, reason.Of(reason.Negative))
@@ -299,6 +309,7 @@ func (f *faults) run(c *Config) {
 	}
 }
 
+// upTo checks that a number is from 0 to most.
 func (f *faults) upTo(field string, n, most int64) {
 	f.notNegative(field, n)
 	if n > most {
@@ -306,6 +317,8 @@ func (f *faults) upTo(field string, n, most int64) {
 	}
 }
 
+// allow checks the grants for directories, variables and secrets, as far as the configuration
+// alone shows faults.
 func (f *faults) allow(a Allow) {
 	seen := make(map[string]bool)
 	for i, d := range a.Dirs {

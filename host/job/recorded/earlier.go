@@ -23,8 +23,8 @@ type Write struct {
 	Removes      []string // for a "closeSession"
 }
 
-// Each returns the writes of a flow one by one. Checks within a transaction are left out. Nodes
-// that vanished with a session count as deleted by its member.
+// Each returns the writes of a flow one by one, also those within a transaction, and its checks.
+// Nodes that vanished with a session count as deleted by its member.
 func (f Flow) Each() []Write {
 	var all []Write
 	for _, w := range f.Writes {
@@ -95,8 +95,8 @@ func EarlierTree(t testing.TB, file, moment string) map[string]string {
 	return nil
 }
 
-// AtRest returns the persistent nodes of a job at a moment of a recording: their data by path
-// below the job's own node, which has the path "".
+// AtRest returns the persistent nodes of a job at a moment of a recording, whose text is data:
+// their data by path below the job's own node, which has the path "".
 func AtRest(t testing.TB, data []byte, moment string) map[string]string {
 	t.Helper()
 	var r struct {

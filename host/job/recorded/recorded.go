@@ -67,6 +67,7 @@ func Scenarios(t testing.TB, folder string) []string {
 	return names(t, dir(t, recordings)+"/"+folder)
 }
 
+// names returns the names of the recordings in a folder, without ".json".
 func names(t testing.TB, folder string) []string {
 	t.Helper()
 	entries, err := os.ReadDir(folder)
@@ -82,6 +83,7 @@ func names(t testing.TB, folder string) []string {
 	return names
 }
 
+// read reads a file of the folder for which env is the variable.
 func read(t testing.TB, env, file string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(dir(t, env) + "/" + file)
