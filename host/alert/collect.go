@@ -29,6 +29,7 @@ type watched struct {
 	timing job.Config // cron, dialect and time zone only
 }
 
+// watchedOf returns the part of c that alerts need.
 func watchedOf(c *job.Config) watched {
 	return watched{
 		slices.Clone(c.Notify), c.ErrorHandler == job.IgnoreErrors, c.Expect,
@@ -39,7 +40,7 @@ func watchedOf(c *job.Config) watched {
 // attempt is an open run of this server that has a maximum duration.
 type attempt struct {
 	job, run   string
-	item, rank int
+	item, rank int // rank is the number of the attempt
 }
 
 // Count is host.Options.Count. It does not block.
@@ -56,6 +57,8 @@ func (w *Watcher) Count(e *host.Event) {
 	}
 }
 
+// started notes what the job's configuration says now, and when the run that starts will have
+// taken too long. A job without notifiers raises no alerts.
 func (w *Watcher) started(e *host.Event) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -85,7 +88,7 @@ func (w *Watcher) warnOfMissing(name string, warned []string) {
 }
 
 // row turns a row into a fact, if the job has notifiers and the row shows a problem or, in a
-// job with alerts, that the item has recovered.
+// job with alerts or with facts that may become some, that the item has recovered.
 func (w *Watcher) row(r *trace.Row) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -96,7 +99,7 @@ func (w *Watcher) row(r *trace.Row) {
 	now := w.now().UnixMilli()
 	f := fact{job: r.Job, items: []int{r.Item}, count: max(r.Count, 1), at: now, when: happened(r, now), notify: of.notify}
 	switch f.kind = wrong(r); {
-	case f.kind == Failed && of.ignore:
+	case f.kind == Failed && of.ignore: // the job's error handler says so
 	case f.kind != "":
 		f.text = strings.Join(strings.Fields(cmp.Or(r.Error, r.Reason.String())), " ") // one line
 		if f.bare = f.text == ""; f.bare {
@@ -109,7 +112,8 @@ func (w *Watcher) row(r *trace.Row) {
 	}
 }
 
-// happened is when a run ended or was last known to run, or the newest instant that was missed.
+// happened returns when the run of row r ended or was last known to run, or the newest instant
+// that was missed: in ms, and not after now, as clocks differ.
 func happened(r *trace.Row, now int64) int64 {
 	at := max(r.Start, r.End)
 	if r.State == trace.Missed {
@@ -128,7 +132,8 @@ func (w *Watcher) watching(name string) (watched, bool) {
 	return of, ok
 }
 
-// add queues a fact, or merges it into a similar last fact of its job. mu is held.
+// add queues a fact, or merges it into the last fact of its job if that is similar. Of the
+// texts, the newest that is not bare stays. mu is held.
 func (w *Watcher) add(f fact) {
 	if last := w.lastOf[f.job]; last != nil && last.kind == f.kind && last.over == f.over && last.instant == f.instant {
 		if !f.bare {
@@ -189,8 +194,8 @@ func (w *Watcher) putBack(all []*fact) {
 	}
 }
 
-// nextEnd is the time until the first open run reaches its maximum duration, or most if that
-// is less.
+// nextEnd returns the time until the first open run reaches its maximum duration, or most if
+// that is less.
 func (w *Watcher) nextEnd(most time.Duration) time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -201,6 +206,7 @@ func (w *Watcher) nextEnd(most time.Duration) time.Duration {
 	return most
 }
 
+// poke wakes Run.
 func (w *Watcher) poke() {
 	select {
 	case w.news <- struct{}{}:

@@ -18,10 +18,10 @@ const (
 
 // delivery has the due alerts of one notifier.
 type delivery struct {
-	to      string
+	to      string              // name of the notifier
 	alerts  []clustertree.Alert // as read
-	notices []Notice
-	err     error
+	notices []Notice            // what is sent of them
+	err     error               // of the attempt to send; nil: nothing is to be sent again
 }
 
 // deliver sends what is due, one message to each notifier, and records what was sent.
@@ -33,12 +33,12 @@ func (w *Watcher) deliver(ctx context.Context) {
 	for i := range all {
 		d := &all[i]
 		n := w.notifiers[d.to]
-		if n == nil {
+		if n == nil { // settled as if sent, since trying again would not help
 			w.log.Warn("an alert names a notifier that the delivering server does not have; add it to [notify] of all servers", "notifier", d.to, "job", d.alerts[0].Job)
 			continue
 		}
 		notices := slices.DeleteFunc(d.notices, func(one Notice) bool { return len(n.Events) > 0 && !slices.Contains(n.Events, one.Event) })
-		if len(notices) == 0 {
+		if len(notices) == 0 { // the notifier does not want these events
 			continue
 		}
 		d.err = n.send(ctx, &Message{Version: 1, Cluster: w.in.Namespace, Server: w.in.Server, Alerts: notices})
@@ -76,7 +76,11 @@ func (w *Watcher) due() (all []delivery) {
 	return all
 }
 
-// settle records the outcome of deliveries in the alerts.
+// settle records the outcome of deliveries, all, in the alerts a, which other servers may have
+// changed since. It reports whether it has changed them. An alert that has the same job and kind
+// but began at another time is not the one that was sent. A notifier to which nothing could be
+// sent stays in Left, until maxTries. Alerts that are over, and of which all know that, are
+// removed.
 func settle(a *clustertree.Alerts, all []delivery, now int64, gather time.Duration) (changed bool) {
 	failed := map[*clustertree.Alert]bool{}
 	touched := map[*clustertree.Alert]clustertree.Alert{}
@@ -107,8 +111,8 @@ func settle(a *clustertree.Alerts, all []delivery, now int64, gather time.Durati
 	return changed
 }
 
-// sent notes that all notifiers have received an alert in the state was. If the alert has
-// ended or come back since then, it is due again.
+// sent notes that all notifiers have received alert one in its earlier state was. If the alert
+// has ended or come back since then, it is due again.
 func sent(one, was *clustertree.Alert, now int64, gather time.Duration) {
 	if len(one.Left) > 0 {
 		return

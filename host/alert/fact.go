@@ -43,8 +43,9 @@ type fact struct {
 }
 
 // apply changes the alerts by a fact, and reports whether it did. A new alert is sent
-// after gather, so that one message has all similar facts. While a job is silenced, only
-// the ends of its alerts count.
+// after gather, so that one message has all similar facts. So is one that comes back after its
+// notifiers know that it was over, and again one that goes on, an hour after it was last sent.
+// While a job is silenced, only the ends of its alerts count.
 func apply(a *clustertree.Alerts, f *fact, gather time.Duration) (changed bool) {
 	if f.over {
 		for i := range a.All {
@@ -79,7 +80,8 @@ func apply(a *clustertree.Alerts, f *fact, gather time.Duration) (changed bool) 
 }
 
 // ends reports whether the end of a problem, with kind end, may end an alert of a kind. Only
-// an end of kind Late may end a Late alert, and it may end no other.
+// an end of kind Late may end a Late alert, and it may end no other: a run that succeeds does not
+// show that all items have ended in time.
 func ends(end, kind string) bool {
 	if kind == Late || end == Late {
 		return end == kind
@@ -93,7 +95,7 @@ func older(f *fact, one *clustertree.Alert) bool {
 	switch {
 	case f.kind == Late:
 		return false
-	case one.Kind == Missed:
+	case one.Kind == Missed: // both are instants of the schedule, so clocks do not matter
 		return f.instant < one.Last
 	}
 	return f.when+skew.Milliseconds() < one.Last
@@ -103,10 +105,10 @@ func older(f *fact, one *clustertree.Alert) bool {
 // Without items, the alert is over. If it was not sent yet, it still will be.
 func endItems(one *clustertree.Alert, f *fact) bool {
 	left := slices.DeleteFunc(slices.Clone(one.Items), func(i int) bool { return slices.Contains(f.items, i) })
-	if f.kind == Late {
+	if f.kind == Late { // the job as a whole is no longer late
 		left = nil
 	}
-	if len(left) == len(one.Items) && len(left) > 0 {
+	if len(left) == len(one.Items) && len(left) > 0 { // the alert is about other items
 		return false
 	}
 	if len(left) > 0 {

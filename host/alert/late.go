@@ -18,7 +18,8 @@ const (
 )
 
 // late checks the jobs whose expected end has passed. due has the time of the next check of
-// each job.
+// each job, which late updates: when the next run should have ended, or soon for a job that is
+// late.
 func (w *Watcher) late(ctx context.Context, due map[string]time.Time) {
 	now := w.now()
 	all := w.expecting()
@@ -47,12 +48,14 @@ func (w *Watcher) late(ctx context.Context, due map[string]time.Time) {
 	}
 }
 
-// isLate checks one job, and reports whether to check it again soon.
+// isLate checks whether the runs of a job for an instant, and for those before, have ended, and
+// queues a fact if the job has become late or is no longer. It reports whether to check the job
+// again soon. of is what alerts need of its configuration.
 func (w *Watcher) isLate(ctx context.Context, name string, of *watched, instant time.Time) bool {
 	within, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	r, err := w.in.Report(within, name)
-	if err != nil {
+	if err != nil { // the registry does not answer
 		return true
 	}
 	behind, is, unsure := late(r, instant, w.seen[name])
@@ -77,7 +80,7 @@ func (w *Watcher) isLate(ctx context.Context, name string, of *watched, instant 
 	return is
 }
 
-// see notes when this server first saw each job.
+// see notes when this server first saw each of the jobs, and forgets all others.
 func (w *Watcher) see(all map[string]watched) {
 	maps.DeleteFunc(w.seen, func(name string, _ time.Time) bool { _, is := all[name]; return !is })
 	for name := range all {
@@ -89,8 +92,9 @@ func (w *Watcher) see(all map[string]watched) {
 
 // late returns the items whose runs for an instant, or an earlier one, have not ended, and
 // whether the job is late by that. An item counts from its first assignment, and before that
-// from when the job was seen. If that was after the instant, late is unsure: a server that saw the
-// job before may have found it late. A job that an operator has paused or disabled is not late.
+// from seen, when this server first saw the job. If that was after the instant, late is unsure: a
+// server that saw the job before may have found it late. A job that an operator has paused or
+// disabled is not late. One without items is, unless that is unsure.
 func late(r *operator.JobReport, instant, seen time.Time) (behind []int, is, unsure bool) {
 	if r.Paused || r.EndedPause.Has(instant) || r.State == "disabled" {
 		return nil, false, false
@@ -104,7 +108,7 @@ func late(r *operator.JobReport, instant, seen time.Time) (behind []int, is, uns
 			unsure = unsure || !it.Disabled && !seen.Before(instant)
 		}
 		switch run := &it.Run; {
-		case run.Cause == "trigger" || run.Instant.IsZero():
+		case run.Cause == "trigger" || run.Instant.IsZero(): // it is for no instant
 		case run.Request != "": // a requested retry or backfill concerns only its own instant
 			open = run.Instant.Equal(instant)
 		default:
@@ -117,7 +121,8 @@ func late(r *operator.JobReport, instant, seen time.Time) (behind []int, is, uns
 	return behind, len(behind) > 0 || len(r.Items) == 0 && !unsure, unsure
 }
 
-// expecting returns the jobs that are expected to end in time.
+// expecting returns the jobs that are expected to end in time: those with a schedule and the
+// setting expect.within.
 func (w *Watcher) expecting() map[string]watched {
 	w.mu.Lock()
 	defer w.mu.Unlock()

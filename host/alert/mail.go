@@ -54,6 +54,7 @@ func (m *Mail) send(ctx context.Context, all *Message) error {
 	return nil
 }
 
+// compose returns the mail for a message.
 func (m *Mail) compose(all *Message) (*mail.Msg, error) {
 	msg := mail.NewMsg()
 	if err := errors.Join(msg.From(m.From), msg.To(m.To...)); err != nil {
@@ -71,6 +72,8 @@ func (m *Mail) compose(all *Message) (*mail.Msg, error) {
 	return msg, nil
 }
 
+// client returns a client for the mail server. TLS is required unless the connection stays on
+// this machine.
 func (m *Mail) client() (*mail.Client, error) {
 	at, err := url.Parse(m.Server)
 	if err != nil || at.Hostname() == "" {
@@ -119,6 +122,7 @@ func subjectOf(all *Message) string {
 	return fmt.Sprintf("[%s] %d alerts", all.Cluster, len(all.Alerts))
 }
 
+// eventOf returns the event of a notice, with the kind of the alert that is over.
 func eventOf(n *Notice) string {
 	if n.Of != "" {
 		return n.Event + " (" + n.Of + ")"
@@ -144,6 +148,7 @@ func textOf(all *Message) string {
 	return text.String()
 }
 
+// inOneLine replaces what could end a line by blanks.
 func inOneLine(text string) string {
 	return strings.Map(func(c rune) rune {
 		if !unicode.IsPrint(c) {

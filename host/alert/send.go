@@ -63,7 +63,8 @@ type Notice struct {
 	Text  string    `json:"text,omitempty"`
 }
 
-// noticeOf is the notice of an alert in its present state.
+// noticeOf returns the notice of an alert of a cluster in its present state. Its id is computed
+// from that state, so that each deliverer gives it the same one.
 func noticeOf(cluster string, a *clustertree.Alert) Notice {
 	n := Notice{Event: a.Kind, Job: a.Job, Items: a.Items, Count: a.Count, First: moment(a.First), Last: moment(a.Last), Text: a.Text}
 	if recovering(a) {
@@ -74,6 +75,7 @@ func noticeOf(cluster string, a *clustertree.Alert) Notice {
 	return n
 }
 
+// moment returns the time of a number of ms.
 func moment(ms int64) time.Time { return time.UnixMilli(ms).UTC() }
 
 // recovering reports whether an alert is over, and its notifiers have received it before.
@@ -90,6 +92,7 @@ func (n *Notifier) send(ctx context.Context, m *Message) error {
 	return n.Mail.send(ctx, m)
 }
 
+// post posts a message to the webhook, signed if there is a key.
 func (h *Webhook) post(ctx context.Context, m *Message) error {
 	body, err := json.Marshal(m)
 	if err != nil {
@@ -111,7 +114,7 @@ func (h *Webhook) post(ctx context.Context, m *Message) error {
 	c := http.Client{Transport: &http.Transport{DisableKeepAlives: true, Proxy: http.ProxyFromEnvironment}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	got, err := c.Do(r)
 	if err != nil {
-		if u, ok := errors.AsType[*url.Error](err); ok {
+		if u, ok := errors.AsType[*url.Error](err); ok { // it repeats the address
 			err = u.Err
 		}
 		return fmt.Errorf("post to the webhook: %w", err)

@@ -57,24 +57,24 @@ type Watcher struct {
 	news      chan struct{} // holds one value if there is something to do
 	warned    string        // the last warning of Run
 	// The values of Gauges.
-	active, untold atomic.Int64
+	active, unsent atomic.Int64
 
-	mu       sync.Mutex // guards the fields below
-	own      map[string]watched
-	jobs     map[string]watched // as the registry had them when a run began here
-	open     map[attempt]time.Time
-	facts    []*fact
-	lastOf   map[string]*fact // the newest of each job
-	lost     int
-	alerting map[string]bool      // jobs with an alert, as last read
-	lateAt   map[string]time.Time // the instant by which a job is late
+	mu       sync.Mutex            // guards the fields below
+	own      map[string]watched    // the jobs of the server's own file
+	jobs     map[string]watched    // as the registry had them when a run began here
+	open     map[attempt]time.Time // when an open run reaches its maximum duration
+	facts    []*fact               // that wait to be written
+	lastOf   map[string]*fact      // the newest of each job
+	lost     int                   // facts for which there was no room
+	alerting map[string]bool       // jobs with an alert, as last read
+	lateAt   map[string]time.Time  // the instant by which a job is late
 
 	// Only Run uses the fields below.
 	seen    map[string]time.Time // when this server first saw each job that is expected to end in time
 	in      Cluster
 	tree    clustertree.Tree
 	session registry.Session
-	value   clustertree.Alerts // as last read
+	value   clustertree.Alerts // as last read or written
 	leads   bool               // this server is the deliverer
 	dirty   bool               // alerts or deliverer may have changed
 }
@@ -154,7 +154,8 @@ func (w *Watcher) finish(ctx context.Context) {
 	w.write(ctx)
 }
 
-// follow is Run with one session.
+// follow is Run with one session. It returns nil when ctx has ended, and an error when the
+// session has ended or could not be set up.
 func (w *Watcher) follow(ctx context.Context) error {
 	inbox := session.NewInbox()
 	opening, cancel := context.WithTimeout(ctx, patience)
@@ -197,7 +198,8 @@ func (w *Watcher) follow(ctx context.Context) error {
 	}
 }
 
-// turn reads the alerts if they may have changed, then writes facts and delivers what is due.
+// turn reads the alerts if they may have changed, then writes facts and delivers what is due. Only
+// the deliverer looks for late jobs, and delivers. due is that of late.
 func (w *Watcher) turn(ctx context.Context, due map[string]time.Time) {
 	if w.dirty {
 		if err := w.read(ctx); err != nil {
@@ -218,17 +220,18 @@ func (w *Watcher) turn(ctx context.Context, due map[string]time.Time) {
 
 // report sets what Gauges returns.
 func (w *Watcher) report() {
-	var active, untold int64
+	var active, unsent int64
 	for i := range w.value.All {
 		if a := &w.value.All[i]; w.leads {
 			active += one(a.Over == 0)
-			untold += one(a.Tries > 0 && len(a.Left) > 0)
+			unsent += one(a.Tries > 0 && len(a.Left) > 0)
 		}
 	}
 	w.active.Store(active)
-	w.untold.Store(untold)
+	w.unsent.Store(unsent)
 }
 
+// one returns 1 for true, to count.
 func one(yes bool) int64 {
 	if yes {
 		return 1
@@ -238,9 +241,10 @@ func one(yes bool) int64 {
 
 // Gauges returns the number of alerts of the cluster that are not over, and of alerts whose last
 // delivery has failed. A server that does not deliver returns 0, so that a sum over servers is right.
-func (w *Watcher) Gauges() (active, untold int64) { return w.active.Load(), w.untold.Load() }
+func (w *Watcher) Gauges() (active, unsent int64) { return w.active.Load(), w.unsent.Load() }
 
-// read reads the alerts, and makes this server the deliverer if there is none.
+// read reads the alerts, and makes this server the deliverer if there is none and it has
+// notifiers. The deliverer is the server whose session owns the deliverer's node.
 func (w *Watcher) read(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -251,6 +255,7 @@ func (w *Watcher) read(ctx context.Context) error {
 		return nil
 	}
 	_, err := w.session.Commit(ctx, registry.Op{Kind: registry.CreateEphemeral, Path: w.tree.Deliverer(), Data: []byte(w.in.Server)})
+	// The read below shows which server is the deliverer after either of these.
 	if err != nil && !errors.Is(err, registry.ErrConflict) && !errors.Is(err, registry.ErrUnknown) {
 		return fmt.Errorf("become the deliverer: %w", err)
 	}
@@ -298,7 +303,7 @@ func (w *Watcher) write(ctx context.Context) {
 	full := false
 	err := w.change(ctx, func(a *clustertree.Alerts) (changed bool) {
 		for _, f := range facts {
-			one := apply(a, f, w.gather)
+			one := apply(a, f, w.gather) // false, if there is no room for a new alert
 			full = full || !one && !f.over && len(a.All) == clustertree.MaxAlerts
 			changed = changed || one
 		}
@@ -312,8 +317,8 @@ func (w *Watcher) write(ctx context.Context) {
 	}
 }
 
-// change changes the alerts in the registry. It calls do again if another server changes them
-// meanwhile.
+// change changes the alerts in the registry by do, which reports whether there is something to
+// write. It reads them and calls do again if another server changes them meanwhile.
 func (w *Watcher) change(ctx context.Context, do func(*clustertree.Alerts) bool) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

@@ -163,11 +163,11 @@ func TestGauges(t *testing.T) {
 		{Job: "b", Kind: Failed, Left: []string{"ops"}}, // it waits for similar facts
 		{Job: "c", Kind: Failed, Over: 1, Left: []string{"ops"}, Tries: 1},
 	}}
-	want := func(active, untold int64) {
+	want := func(active, unsent int64) {
 		t.Helper()
 		w.report()
-		if a, u := w.Gauges(); a != active || u != untold {
-			t.Errorf("%d active, %d untold; want %d and %d", a, u, active, untold)
+		if a, u := w.Gauges(); a != active || u != unsent {
+			t.Errorf("%d active, %d unsent; want %d and %d", a, u, active, unsent)
 		}
 	}
 	want(0, 0)
