@@ -44,18 +44,18 @@ type Options struct {
 type Metrics struct {
 	registry *prometheus.Registry
 	scrape   http.Handler
-	counters map[string]*prometheus.CounterVec
-	times    map[string]*prometheus.HistogramVec
-	reasons  map[reason.Code]bool
-	host     atomic.Pointer[host.Host]
-	running  atomic.Int64
+	counters map[string]*prometheus.CounterVec   // by name without the prefix
+	times    map[string]*prometheus.HistogramVec // by name without the prefix
+	reasons  map[reason.Code]bool                // the codes of this release
+	host     atomic.Pointer[host.Host]           // nil before Watch
+	running  atomic.Int64                        // guests
 	inFile   atomic.Pointer[func() int64]
 	alerts   atomic.Pointer[func() (active, unsent int64)]
 
-	mu         sync.Mutex // guards the fields below
-	jobs       map[string]string
-	reloadedAt time.Time
-	reloadFail bool
+	mu         sync.Mutex        // guards the fields below
+	jobs       map[string]string // the label of each job that has one of its own
+	reloadedAt time.Time         // when the files were last read and valid
+	reloadFail bool              // the files were not valid when they were last read
 }
 
 // New returns metrics that watch no host yet. Metrics without labels exist from the start, at
@@ -81,6 +81,7 @@ func New(o Options) *Metrics {
 	return m
 }
 
+// register creates the metric of a row of the table. Gauges that are read at a scrape need none.
 func (m *Metrics) register(row *metric, o Options) {
 	switch {
 	case row.name == buildInfo:
@@ -90,7 +91,7 @@ func (m *Metrics) register(row *metric, o Options) {
 	case row.kind == counter:
 		c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: prefix + row.name, Help: row.help}, row.labels)
 		if len(row.labels) == 0 {
-			c.WithLabelValues()
+			c.WithLabelValues() // so that it exists, with 0
 		}
 		m.counters[row.name] = c
 		m.registry.MustRegister(c)
@@ -114,6 +115,7 @@ func (m *Metrics) RowsInFile(count func() int64) { m.inFile.Store(&count) }
 // whose last message could not be sent.
 func (m *Metrics) Alerts(count func() (active, unsent int64)) { m.alerts.Store(&count) }
 
+// rowsInFile returns the number of rows that wait in a file of this server.
 func (m *Metrics) rowsInFile() int64 {
 	if count := m.inFile.Load(); count != nil {
 		return (*count)()
@@ -136,6 +138,7 @@ func (m *Metrics) Reloaded(ok bool) {
 // Handler serves all metrics.
 func (m *Metrics) Handler() http.Handler { return onlyGet(m.scrape) }
 
+// onlyGet refuses methods that could change something, and forbids caches.
 func onlyGet(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
@@ -156,7 +159,7 @@ func (m *Metrics) Count(e *host.Event) {
 		if e.Cause == trace.Failover {
 			m.add(failovers, 1, m.job(e.Config.Name))
 		}
-		if e.Cause == trace.Schedule && e.Attempt <= 1 {
+		if e.Cause == trace.Schedule && e.Attempt <= 1 { // others do not begin at their instant
 			m.took(lagSeconds, e.At.Sub(e.Scheduled))
 		}
 	case host.EventEnd:
@@ -175,6 +178,7 @@ func (m *Metrics) Count(e *host.Event) {
 	}
 }
 
+// countRow counts a row. A gap counts once for each of its instants.
 func (m *Metrics) countRow(r *trace.Row) {
 	job, n := m.job(r.Job), max(r.Count, 1)
 	switch r.State {
@@ -187,10 +191,12 @@ func (m *Metrics) countRow(r *trace.Row) {
 	}
 }
 
+// add adds n to the counter with that name.
 func (m *Metrics) add(name string, n int64, labels ...string) {
 	m.counters[name].WithLabelValues(labels...).Add(float64(n))
 }
 
+// took adds a duration to the histogram with that name.
 func (m *Metrics) took(name string, d time.Duration, labels ...string) {
 	m.times[name].WithLabelValues(labels...).Observe(max(d, 0).Seconds())
 }
@@ -210,6 +216,7 @@ func (m *Metrics) job(name string) string {
 	return label
 }
 
+// reason returns the label for a reason. Codes that this release does not know share one.
 func (m *Metrics) reason(r reason.Reason) string {
 	switch {
 	case r.None():
@@ -250,8 +257,10 @@ func (g gauges) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
+// desc describes a gauge without labels to the library.
 func (r *metric) desc() *prometheus.Desc { return prometheus.NewDesc(prefix+r.name, r.help, nil, nil) }
 
+// now returns the values for the gauges of one scrape.
 func (m *Metrics) now() moment {
 	m.mu.Lock()
 	now := moment{reloadedAt: m.reloadedAt, reloadFails: m.reloadFail, running: m.running.Load()}

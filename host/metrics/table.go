@@ -95,6 +95,7 @@ var table = []metric{
 	{name: buildInfo, kind: gauge, labels: []string{"version", "revision", "goversion"}, help: "Always 1; the labels describe the build."},
 }
 
+// bit returns 1 for true.
 func bit(yes bool) float64 {
 	if yes {
 		return 1

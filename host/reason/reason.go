@@ -41,7 +41,7 @@ func Of(c Code, args ...string) Reason {
 		clean[i] = strings.ReplaceAll(a, separator, " ")
 	}
 	joined := strings.Join(clean, separator)
-	if strings.Trim(joined, separator) == "" {
+	if strings.Trim(joined, separator) == "" { // reasons are compared, and values that are all empty count as none
 		joined = ""
 	}
 	return Reason{Code: c, Args: joined}
@@ -61,7 +61,7 @@ func (r Reason) Params() map[string]string {
 	return r.params()
 }
 
-// params is Params for a reason whose values may all be empty.
+// params is Params, but also has the names of parameters that are all empty, for fill.
 func (r Reason) params() map[string]string {
 	row, _ := rowOf(r.Code)
 	names := row.params
@@ -137,7 +137,7 @@ func OfParams(c Code, params map[string]string, words string) Reason {
 	return Of(c, args...)
 }
 
-// rowOf returns the row of a code, from the table or the faults.
+// rowOf returns the row of a code, from the table or the faults, and whether there is one.
 func rowOf(c Code) (entry, bool) {
 	if f, ok := faults[c]; ok {
 		return entry{f.words, f.params}, true
@@ -191,7 +191,7 @@ const (
 	diedWords = "the server died"
 )
 
-// coded maps words without parameters to their code.
+// coded maps words without parameters to their code, also the words of earlier releases.
 var coded = func() map[string]Code {
 	all := make(map[string]Code, len(table))
 	for c, row := range table {
@@ -210,7 +210,7 @@ func Codes() []Code {
 	return slices.AppendSeq(slices.Collect(maps.Keys(table)), maps.Keys(faults))
 }
 
-// Words returns several reasons in words.
+// Words returns several reasons in words, with the text between after each but the last.
 func Words(all []Reason, between string) string {
 	texts := make([]string, len(all))
 	for i, r := range all {

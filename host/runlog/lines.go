@@ -34,11 +34,11 @@ type Lines struct {
 	attempt int
 	began   time.Time
 
-	mu      sync.Mutex // guards the fields below: parts of a run log concurrently
-	text    []byte
-	written int64 // bytes of all lines, also of those that text has no more
-	cut     bool
-	ended   bool
+	mu      sync.Mutex    // guards the fields below: parts of a run log concurrently
+	text    []byte        // the last lines, each with a line end
+	written int64         // bytes of all lines, also of those that text has no more
+	cut     bool          // text has not all of the lines
+	ended   bool          // no line follows
 	more    chan struct{} // closed at the next line, or at the end; nil: nobody waits
 }
 
@@ -59,10 +59,10 @@ func (l *Lines) end() {
 	l.wake()
 }
 
-// size is what ended lines occupy.
+// size returns how many bytes ended lines occupy.
 func (l *Lines) size() int { return len(l.text) }
 
-// wake tells those who wait for more. l.mu is held.
+// wake wakes those who wait for more. l.mu is held.
 func (l *Lines) wake() {
 	if l.more != nil {
 		close(l.more)
@@ -79,7 +79,7 @@ type Part struct {
 	More  <-chan struct{} // closed when there is more
 }
 
-// After returns what follows the first seen bytes of all lines.
+// After returns what follows the first seen bytes of all lines, as far as it is kept.
 func (l *Lines) After(seen int64) Part {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -120,6 +120,7 @@ func (h handler) WithGroup(name string) slog.Handler {
 	return h
 }
 
+// attrs returns the attributes that name the run.
 func (l *Lines) attrs() []slog.Attr {
 	return []slog.Attr{slog.String("run", l.run), slog.Int("attempt", l.attempt)}
 }
@@ -157,7 +158,8 @@ func (l *Lines) add(r *slog.Record) {
 	}
 }
 
-// shorten drops the first lines until the rest is within the bound. l.mu is held.
+// shorten drops the first lines until the rest, with cutLog before it, is within the bound. l.mu
+// is held.
 func (l *Lines) shorten() {
 	over := len(l.text) - (keptLog - len(cutLog))
 	if over <= 0 {
@@ -171,7 +173,7 @@ func (l *Lines) shorten() {
 func (l *Lines) Kept() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.text) > keptLog || l.cut {
+	if len(l.text) > keptLog || l.cut { // once lines were cut, cutLog needs room, too
 		l.shorten()
 	}
 	if l.cut {

@@ -26,8 +26,8 @@ type Logs struct {
 	bytes int               // of ended
 }
 
-// Begin returns the log of an attempt. to is the log of all guests. The caller calls End
-// after the attempt. Nil Logs do not remember it.
+// Begin returns the log of an attempt of a run, and its lines. Each line also goes to the log of
+// all guests, to. The caller calls End after the attempt. Nil Logs do not remember it.
 func (l *Logs) Begin(to *slog.Logger, run string, attempt int) (*slog.Logger, *Lines) {
 	lines := &Lines{run: run, attempt: attempt, began: time.Now()}
 	if l != nil {
@@ -54,7 +54,7 @@ func (l *Logs) End(lines *Lines) {
 		oldest := l.ended[0]
 		l.ended[0] = nil
 		l.ended, l.bytes = l.ended[1:], l.bytes-oldest.size()
-		if l.of[oldest.run] == oldest {
+		if l.of[oldest.run] == oldest { // else a newer attempt of the run has begun
 			delete(l.of, oldest.run)
 		}
 	}

@@ -30,6 +30,7 @@ func (s *shadowJob) reportDue(ctx context.Context) {
 		}
 	}
 	s.compare(ctx, present)
+	// The strategy gets the members in descending order, this server among them.
 	with := slices.Insert(slices.Clone(present), 0, s.o.Instance)
 	slices.SortFunc(with, func(a, b job.InstanceID) int { return strings.Compare(string(b), string(a)) })
 	owners, err := s.owners(ctx, with)
@@ -47,7 +48,7 @@ func (s *shadowJob) reportDue(ctx context.Context) {
 				Kind: Would, At: time.Now(), Config: *s.job, Item: i, Parameter: params[i], Scheduled: time.UnixMilli(at),
 				Instance: s.o.Instance, Cause: trace.Schedule, Attempt: 1,
 			}
-			if i < len(s.view.Items) {
+			if i < len(s.view.Items) { // the reason of Would is the item's present owner
 				e.Reason = reason.Text(string(s.view.Items[i].Owner))
 			}
 			s.wouldRun = append(s.wouldRun, e)
@@ -56,9 +57,9 @@ func (s *shadowJob) reportDue(ctx context.Context) {
 	}
 }
 
-// matchSightings reports which of the items that would run here began elsewhere. A
-// sighting shortly before an instant, or after one that has not been reported yet, is
-// kept for that instant, because clocks differ.
+// matchSightings reports which of the items that would run here at the newest instant began
+// elsewhere. Clocks differ, so a sighting shortly before the next instant is kept for that
+// instant. So are all sightings after an instant that has not been reported yet.
 func (s *shadowJob) matchSightings() {
 	next := s.clock.Next()
 	s.mu.Lock()
@@ -74,7 +75,7 @@ func (s *shadowJob) matchSightings() {
 	}
 	for _, x := range s.sightings[:early] {
 		for _, e := range s.wouldRun {
-			if e.Item == x.item {
+			if e.Item == x.item { // the reason of Would is the owner
 				e.Kind, e.At, e.Instance = Began, x.at, job.InstanceID(e.Reason.String())
 				s.o.Observe(e)
 			}
@@ -86,7 +87,8 @@ func (s *shadowJob) matchSightings() {
 // maxAhead is the largest lead that the clock of another member is assumed to have.
 const maxAhead = time.Second
 
-// ahead returns how long before the instant a run that begins is counted as one for it.
+// ahead returns how long before the instant at a run that begins is counted as one for it: a
+// tenth of the time to the instant after it, up to maxAhead.
 func (s *shadowJob) ahead(at time.Time) time.Duration {
 	if s.job == nil || at.IsZero() {
 		return 0
@@ -109,7 +111,7 @@ func (s *shadowJob) owners(ctx context.Context, members []job.InstanceID) ([]job
 		Total: s.view.Config.Total, Previous: make([][]int, len(members)),
 	}
 	j := *s.job
-	j.StrategyModule = ""
+	j.StrategyModule = "" // a shadow runs no code; admit has refused the job if the module counts
 	items, err := s.assigner.Assign(ctx, j, r)
 	owners := make([]job.InstanceID, r.Total)
 	for k := range items {

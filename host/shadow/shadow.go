@@ -146,6 +146,7 @@ func (s *shadowJob) Event(e registry.Event) {
 // HealthChanged implements session.Listener.
 func (s *shadowJob) HealthChanged(session.Health) {}
 
+// wake wakes the loop.
 func (s *shadowJob) wake() {
 	select {
 	case s.woken <- struct{}{}:
@@ -197,13 +198,15 @@ func (s *shadowJob) follow(ctx context.Context, jobSession *session.Job) {
 	}
 }
 
+// sessionEnded reports whether the session of the present follow has ended.
 func (s *shadowJob) sessionEnded() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.ended
 }
 
-// takeEvents takes the session's events and notes the items that have begun.
+// takeEvents takes the session's events and notes the items that have begun. It notes them from
+// the events, since the mark of a short run may be gone when the node is read.
 func (s *shadowJob) takeEvents() (events []registry.Event, lost bool) {
 	events, lost = s.inbox.Take()
 	for _, e := range events {
@@ -229,7 +232,8 @@ func read(ctx context.Context, jobSession *session.Job, paths []string) ([]regis
 	return nodes, cmp.Or(faults...) //nolint:wrapcheck // errors of our own session
 }
 
-// pauseAfter logs a failed read and waits before the next attempt; nil resets the wait.
+// pauseAfter logs why a read has failed and waits before the next attempt. If err is nil, the
+// read has succeeded, and the next failure waits only shortly.
 func (s *shadowJob) pauseAfter(ctx context.Context, err error) {
 	switch {
 	case err == nil:
@@ -292,6 +296,7 @@ func (s *shadowJob) admit() (j job.Config, why string) {
 
 // setClock sets the clock to the job's cron, or stops it for a job without one.
 func (s *shadowJob) setClock(j job.Config) (fault string) {
+	// timing has all that determines instants; the clock must not be set again without a change.
 	timing := [5]string{j.Cron, j.Dialect, j.TimeZone, strings.Join(j.Except, ","), j.Jitter.String()}
 	if timing == s.timing {
 		return ""
@@ -312,6 +317,7 @@ func (s *shadowJob) setClock(j job.Config) (fault string) {
 // are dropped.
 const maxDue = 1000
 
+// addDue notes an instant that has come. The ticker calls it.
 func (s *shadowJob) addDue(at, _ int64) {
 	s.mu.Lock()
 	s.due = append(s.due, at)

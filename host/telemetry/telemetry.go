@@ -46,8 +46,8 @@ const (
 	onlyProtocol   = "http/protobuf"
 )
 
-// Wanted reports whether the environment names a collector. Its error says that the server
-// cannot send what the environment asks for.
+// Wanted reports whether the environment names a collector to which spans go. env returns the
+// value of a variable. The error says that the server cannot send what the environment asks for.
 func Wanted(env func(string) string) (bool, error) {
 	if env(endpoint) == "" && env(tracesEndpoint) == "" || strings.EqualFold(env(disabled), "true") || env(exporters) == "none" {
 		return false, nil
@@ -94,6 +94,7 @@ func New(ctx context.Context, o Options) (*Spans, error) {
 	return newSpans(o, sdktrace.WithBatcher(to), sdktrace.WithResource(of)), nil
 }
 
+// newSpans returns spans with a provider made of the options and our ids.
 func newSpans(o Options, of ...sdktrace.TracerProviderOption) *Spans {
 	p := sdktrace.NewTracerProvider(append(of, sdktrace.WithIDGenerator(ids{}))...)
 	return &Spans{o: o, provider: p, tracer: p.Tracer("github.com/wasmjob/wasmjob/host/telemetry")}
@@ -128,6 +129,7 @@ func (s *Spans) Close(ctx context.Context) error {
 	return nil
 }
 
+// text returns an attribute with a bounded value.
 func text(name, value string) attribute.KeyValue {
 	if len(value) > maxText {
 		value = value[:maxText]
@@ -149,6 +151,7 @@ func (s *Spans) idsOf(e *host.Event) spanIDs {
 // idsKey is the key of spanIDs in a context.
 type idsKey struct{}
 
+// spanIDs are the ids of a span and of its trace.
 type spanIDs struct {
 	trace oteltrace.TraceID
 	span  oteltrace.SpanID
