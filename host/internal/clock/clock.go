@@ -20,16 +20,17 @@ type Clock struct {
 	ticker *schedule.Ticker
 	job    string
 
-	mu   sync.Mutex // guards the fields below: the loop sets it, the history counts by it
-	of   job.Config
-	text string
-	last schedule.Schedule // the compiled text
+	mu   sync.Mutex        // guards the fields below: the loop sets it, the history counts by it
+	of   job.Config        // what Use has set
+	text string            // the cron that was compiled last
+	last schedule.Schedule // the compiled text; nil if the settings have changed since
 }
 
 // New returns the clock of a job.
 func New(t *schedule.Ticker, job string) *Clock { return &Clock{ticker: t, job: job} }
 
-// Compile compiles a cron expression with the job's settings.
+// Compile compiles a cron expression with the job's settings. It keeps the last result, since a
+// job asks for the same cron again and again.
 func (c *Clock) Compile(cron string) (schedule.Schedule, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -53,7 +54,9 @@ func (c *Clock) Use(j job.Config) {
 	c.of, c.last = job.Config{Name: j.Name, Dialect: j.Dialect, TimeZone: j.TimeZone, Except: j.Except, Jitter: j.Jitter}, nil
 }
 
-// Set starts ticks, from the first instant after from.
+// Set starts ticks, from the first instant after from. tick receives an instant and the one before
+// it, or 0 if that is not known, in ms. The error is runner.ErrOver if no instant follows but some
+// have passed.
 func (c *Clock) Set(cron string, from time.Time, tick func(at, prev int64)) error {
 	s, err := c.Compile(cron)
 	if err != nil {
@@ -75,7 +78,7 @@ func (c *Clock) Set(cron string, from time.Time, tick func(at, prev int64)) erro
 	return nil
 }
 
-// Next returns the next instant, or zero if there is none.
+// Next returns the instant of the next tick, or zero if there is none.
 func (c *Clock) Next() time.Time { return c.ticker.Next(c.job) }
 
 // Remove ends the ticks.
@@ -85,7 +88,8 @@ func (c *Clock) Remove() { c.ticker.Remove(c.job) }
 // instants covers more than a year.
 const maxCount = 50_000_000
 
-// Between counts the instants strictly between after and until.
+// Between counts the instants of a cron strictly between after and until, and returns the first
+// and the last of them. Count includes its upper bound, hence until-1.
 func (c *Clock) Between(cron string, after, until int64) (first, last, count int64, err error) {
 	s, err := c.Compile(cron)
 	if err != nil {
@@ -98,7 +102,7 @@ func (c *Clock) Between(cron string, after, until int64) (first, last, count int
 	return from.UnixMilli(), to.UnixMilli(), int64(n), nil
 }
 
-// After returns the first instant after a moment, or 0 if there is none.
+// After returns the first instant of a cron after the moment at, or 0 if there is none.
 func (c *Clock) After(cron string, at int64) int64 {
 	s, err := c.Compile(cron)
 	if err != nil {
@@ -111,8 +115,8 @@ func (c *Clock) After(cron string, at int64) int64 {
 	return next.UnixMilli()
 }
 
-// Newest returns the newest instants between after and until, ascending, at most as many
-// as most.
+// Newest returns the newest instants of a cron strictly between after and until, ascending, at
+// most as many as most.
 func (c *Clock) Newest(cron string, after, until int64, most int) ([]int64, error) {
 	s, err := c.Compile(cron)
 	if err != nil {

@@ -69,7 +69,8 @@ func New(t testing.TB, server *zktest.Server, namespace, name string) *Cluster {
 	return In(t, server, layout.NewJob(namespace, name), namespace)
 }
 
-// In is New for a job of any layout.
+// In is New for a job of any layout, in namespace. The session of its operator is ended after the
+// test, when the members have ended.
 func In(t testing.TB, server *zktest.Server, of layout.Layout, namespace string) *Cluster {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
@@ -147,7 +148,8 @@ func (c *Cluster) Tree(path string, each func(path string, n registry.Node)) {
 	}
 }
 
-// Await waits for a state and returns it. A failure names what it waited for.
+// Await waits for a state for which is returns true, and returns it. A failure names what it waited
+// for.
 func (c *Cluster) Await(what string, is func(State) bool) State {
 	c.t.Helper()
 	c.follow()
@@ -176,7 +178,8 @@ func (c *Cluster) State() State {
 	return c.state
 }
 
-// change publishes a new state. Slices in it are never changed in place.
+// change changes the state by f and publishes it. Slices in it are never changed in place, since
+// tests keep earlier states.
 func (c *Cluster) change(f func(*State)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -211,7 +214,8 @@ func (c *Cluster) Release() {
 	}
 }
 
-// guest is the guest of every member.
+// guest is the guest of every member. It records its call, and succeeds at once or, if guests are
+// held, when it is let go. A call of a listener is only recorded.
 func (c *Cluster) guest(ctx context.Context, call job.Call) job.Outcome {
 	if call.Event != "" {
 		c.change(func(s *State) { s.Listeners = append(slices.Clip(s.Listeners), string(call.Event)) })
@@ -278,10 +282,11 @@ type Member struct {
 	c     *Cluster
 	proxy *zktest.Proxy
 	stop  context.CancelFunc
-	ended chan error
-	dead  bool
+	ended chan error // holds the error of Run once it has returned
+	dead  bool       // Kill was called
 }
 
+// anyWorkers is more workers than a test has guests.
 const anyWorkers = 1 << 20
 
 // Start adds a member and returns when it has joined.
@@ -335,7 +340,7 @@ func (m *Member) ready() {
 	select {
 	case <-m.Host.Ready():
 	case err := <-m.ended:
-		m.ended <- err
+		m.ended <- err // for end
 		m.c.t.Fatalf("a member ended instead of joining: %v", err)
 	case <-late.C:
 		m.c.t.Fatal("a member does not join")
@@ -354,7 +359,8 @@ func (m *Member) Stop() {
 	}
 }
 
-// end waits for the end of the host. It may be called several times.
+// end stops the host and waits for its end. It may be called several times, so it puts the error
+// back.
 func (m *Member) end() error {
 	m.stop()
 	err := <-m.ended

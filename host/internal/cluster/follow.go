@@ -37,6 +37,7 @@ func (f *follower) take() (events []registry.Event, lost bool) {
 	return events, false
 }
 
+// run follows the job and publishes each view, until the test ends.
 func (f *follower) run() {
 	if err := f.c.operator.Follow(f.c.ctx, f.c.job.Root()); err != nil {
 		if f.c.ctx.Err() == nil {
@@ -61,6 +62,7 @@ func (f *follower) run() {
 	}
 }
 
+// read reads nodes one at a time.
 func (f *follower) read(paths []string) ([]registry.Node, error) {
 	nodes := make([]registry.Node, len(paths))
 	for i, path := range paths {

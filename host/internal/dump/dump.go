@@ -59,7 +59,7 @@ type dump struct {
 	above   int // length of the namespace's path
 	masks   masks
 	to      *bufio.Writer
-	written int
+	written int // bytes of the lines
 }
 
 // below writes the nodes below a node, depth first and with names descending, as
@@ -85,6 +85,8 @@ func (d *dump) below(ctx context.Context, path string, children []string) error 
 	return nil
 }
 
+// line writes a line with its addresses replaced. After the last one that has room it says that
+// there is more.
 func (d *dump) line(text string) {
 	text = d.masks.hide(strings.Map(func(r rune) rune {
 		if !unicode.IsGraphic(r) {
@@ -105,6 +107,7 @@ type masks map[string]string
 // digits with colons.
 var address = regexp.MustCompile(`(?:[0-9]{1,3}\.){3}[0-9]{1,3}|(?i)(?:\b[0-9a-f]{1,4})?(?::[0-9a-f]{0,4}){2,7}`)
 
+// hide replaces the addresses in a text, the same address always by the same word.
 func (m masks) hide(text string) string {
 	return address.ReplaceAllStringFunc(text, func(found string) string {
 		if _, err := netip.ParseAddr(found); err != nil {

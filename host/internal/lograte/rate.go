@@ -29,6 +29,7 @@ type source struct {
 	item int
 }
 
+// allItems stands for the item of a source that is a whole job.
 const allItems = -1
 
 // bucket is a token bucket: the lines left when it was last filled.
@@ -53,7 +54,7 @@ func (l *Limiter) TakeLine(now time.Time, job string, item, perSecond int) bool 
 		l.buckets = map[source]bucket{}
 	}
 	l.buckets[itemSource], l.buckets[jobSource] = itemBucket, jobBucket
-	if len(l.buckets) > l.sweepAbove {
+	if len(l.buckets) > l.sweepAbove { // a bucket that was not used for a second is full; see bucketOf
 		maps.DeleteFunc(l.buckets, func(_ source, b bucket) bool { return now.Sub(b.filled) >= time.Second })
 		l.sweepAbove = 2*len(l.buckets) + 64
 	}
@@ -67,8 +68,9 @@ func (l *Limiter) Reset() {
 	clear(l.buckets)
 }
 
-// bucketOf returns the bucket of s as filled up until now. A bucket is full after
-// a second without lines, so a missing one is a full one.
+// bucketOf returns the bucket of s as filled up until now, at perSecond lines a second and with
+// room for as many. A bucket is full after a second without lines, so a missing one is a full
+// one. mu is held.
 func (l *Limiter) bucketOf(s source, now time.Time, perSecond float64) bucket {
 	b, ok := l.buckets[s]
 	if !ok {

@@ -15,8 +15,8 @@ import (
 // Outputs are the queues in front of a log and an observer.
 type Outputs struct {
 	log, events *queue.Queue
-	ours        bool // the log's queue was made here, so it ends with the program
-	warn        *slog.Logger
+	ours        bool         // the log's queue was made by Detach, so Flush ends it
+	warn        *slog.Logger // receives what Flush has to report
 }
 
 // Patience is how long Flush waits for each queue.

@@ -23,7 +23,7 @@ func Find(all []job.Private, dir job.Dir) *job.Private {
 	var above []fs.FileInfo
 	for i, p := range all {
 		if p.Path == "" || dir.Host == "" || p.Readable && !dir.Write {
-			continue
+			continue // nothing to compare, or the grant does no harm
 		}
 		if within(dir.Host, p.Path) || within(p.Path, dir.Host) {
 			return &all[i]
@@ -31,6 +31,8 @@ func Find(all []job.Private, dir job.Dir) *job.Private {
 		if above == nil {
 			above = parents(dir.Host)
 		}
+		// Compare what the paths lead to: the granted directory may contain the private path, or
+		// be it or lie below it, perhaps by a link or a mount.
 		own := parents(p.Path)
 		if top, err := os.Stat(dir.Host); err == nil && same(top, own) || meets(directories(p.Path), above) {
 			return &all[i]
@@ -41,17 +43,17 @@ func Find(all []job.Private, dir job.Dir) *job.Private {
 
 // Guard checks directories after they were opened.
 type Guard struct {
-	all  []job.Private
+	all  []job.Private   // without those inside another one
 	dirs [][]fs.FileInfo // for each, the directories below it at the start: they may be mounted elsewhere, too
 }
 
-// NewGuard returns a Guard.
+// NewGuard returns a Guard for private paths.
 func NewGuard(all []job.Private) *Guard {
 	g := &Guard{}
 	for i, p := range all {
 		encloses := func(q job.Private) bool { return !q.Readable && q.Path != p.Path && within(q.Path, p.Path) }
 		if slices.ContainsFunc(all, encloses) || slices.ContainsFunc(all[:i], func(q job.Private) bool { return q == p }) {
-			continue // the directory that contains it is private, too
+			continue // a directory that contains it is private, too, or it is listed twice
 		}
 		g.all = append(g.all, p)
 		g.dirs = append(g.dirs, directories(p.Path))
@@ -59,8 +61,9 @@ func NewGuard(all []job.Private) *Guard {
 	return g
 }
 
-// Check refuses a directory that was opened for a grant if it overlaps with a private
-// path now. A nil Guard refuses nothing.
+// Check refuses a directory that was opened for a grant, root, if it overlaps with a private
+// path now: it contains or is that path, is below it, or is below a directory that was below
+// it at the start. write says that guests may write to it. A nil Guard refuses nothing.
 func (g *Guard) Check(root *os.Root, write bool) error {
 	if g == nil || len(g.all) == 0 {
 		return nil
@@ -151,10 +154,12 @@ func directories(path string) []fs.FileInfo {
 	return all
 }
 
+// same reports whether one file is among others.
 func same(one fs.FileInfo, others []fs.FileInfo) bool {
 	return slices.ContainsFunc(others, func(other fs.FileInfo) bool { return os.SameFile(one, other) })
 }
 
+// meets reports whether the two lists have a file in common.
 func meets(some, others []fs.FileInfo) bool {
 	return slices.ContainsFunc(some, func(one fs.FileInfo) bool { return same(one, others) })
 }

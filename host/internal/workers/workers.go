@@ -49,8 +49,8 @@ type Pool struct {
 // Job is the part of a Pool that belongs to one job.
 type Job struct {
 	pool     *Pool
-	held     int
-	active   bool
+	held     int       // workers that its runs hold
+	active   bool      // it counts in Pool.active
 	resuming list.List // waiters whose run has started; they come first
 	starting list.List // waiters whose run has not started yet
 	index    int       // position in Pool.waiting, valid while the job waits
@@ -60,14 +60,14 @@ type Job struct {
 // or not. It implements job.Worker.
 type Worker struct {
 	job     *Job
-	started bool
-	held    bool
+	started bool // the run has held it before
+	held    bool // the run holds it
 }
 
 // waiter is a run that waits for its worker.
 type waiter struct {
 	worker *Worker
-	turn   uint64
+	turn   uint64        // its number among all waiters, ascending
 	ready  chan struct{} // closed when the run holds the worker
 }
 
@@ -98,8 +98,8 @@ func (j *Job) Worker() *Worker { return &Worker{job: j} }
 // Fork implements job.Worker.
 func (w *Worker) Fork() job.Worker { return &Worker{job: w.job, started: true} }
 
-// AcquireFirst is Acquire for a run that has not started. It also returns false
-// when stop is closed.
+// AcquireFirst is Acquire for a run that has not started. It returns false if ctx ended or stop
+// was closed first.
 func (w *Worker) AcquireFirst(ctx context.Context, stop <-chan struct{}) bool {
 	return w.acquire(ctx, stop)
 }
@@ -112,10 +112,12 @@ func (w *Worker) Acquire(ctx context.Context) error {
 	return ctx.Err()
 }
 
+// acquire waits until the run holds the worker. It returns false if ctx ended or stop was closed
+// first; a nil stop is never closed.
 func (w *Worker) acquire(ctx context.Context, stop <-chan struct{}) bool {
 	j, p := w.job, w.job.pool
 	p.mu.Lock()
-	if w.held || p.available(j) { // the jobs in the queue found none available
+	if w.held || p.available(j) { // no job in the queue could have this worker instead
 		w.markHeld()
 		p.mu.Unlock()
 		return true
@@ -275,8 +277,11 @@ func (j *Job) updateQueue() {
 // queue is a heap of waiting jobs; the first one is served next.
 type queue []*Job
 
+// Len implements sort.Interface.
 func (q queue) Len() int { return len(q) }
 
+// Less implements sort.Interface. The job that holds the fewest workers is first; among equals, the
+// one that has waited longest.
 func (q queue) Less(a, b int) bool {
 	if q[a].held != q[b].held {
 		return q[a].held < q[b].held
@@ -284,6 +289,7 @@ func (q queue) Less(a, b int) bool {
 	return q[a].firstTurn() < q[b].firstTurn()
 }
 
+// Swap implements sort.Interface. It also keeps the jobs' positions.
 func (q queue) Swap(a, b int) {
 	q[a], q[b] = q[b], q[a]
 	q[a].index, q[b].index = a, b
