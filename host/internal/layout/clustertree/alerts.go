@@ -65,6 +65,8 @@ func DecodeAlerts(data []byte) (Alerts, error) {
 	return a, a.check()
 }
 
+// check refuses what Encode does not write: too much, out of order, or beyond the bounds of
+// its parts.
 func (a *Alerts) check() error {
 	if len(a.All) > MaxAlerts || len(a.Silences) > MaxSilences {
 		return fmt.Errorf("there are %d alerts and %d silences, the limits are %d and %d", len(a.All), len(a.Silences), MaxAlerts, MaxSilences)
@@ -89,6 +91,7 @@ func (a *Alerts) check() error {
 	return nil
 }
 
+// byJob orders alerts by job, then by kind.
 func byJob(a, b Alert) int {
 	if c := strings.Compare(a.Job, b.Job); c != 0 {
 		return c
@@ -96,13 +99,15 @@ func byJob(a, b Alert) int {
 	return strings.Compare(a.Kind, b.Kind)
 }
 
+// sameAlert reports whether tidy has changed nothing. Alerts have slices, so == cannot
+// compare them.
 func sameAlert(a, b *Alert) bool {
 	return a.Job == b.Job && a.Kind == b.Kind && slices.Equal(a.Items, b.Items) && a.Count == b.Count && a.First == b.First &&
 		a.Last == b.Last && a.Text == b.Text && slices.Equal(a.Notify, b.Notify) && slices.Equal(a.Left, b.Left) &&
 		a.After == b.After && a.Tries == b.Tries && a.Sent == b.Sent && a.Over == b.Over
 }
 
-// tidy cuts an alert to its bounds.
+// tidy brings an alert within its bounds, so that it can be read again.
 func (a *Alert) tidy() {
 	a.Job, a.Kind, a.Text = AlertJob(a.Job), short(a.Kind, maxKind), short(a.Text, maxAlertText)
 	a.Count, a.Tries = max(a.Count, 1), max(a.Tries, 0)
@@ -119,6 +124,7 @@ func (a *Alert) tidy() {
 // maxAlertItem is the largest number of an item that an alert names.
 const maxAlertItem = 99_999_999
 
+// notifiers returns names within their bounds: each short, all sorted, not too many.
 func notifiers(names []string) []string {
 	names = slices.Clone(names)
 	for i := range names {
@@ -181,6 +187,7 @@ func (a *Alerts) Silenced(job string, at int64) bool {
 	return slices.ContainsFunc(a.Silences, func(s Silence) bool { return (s.Job == "" || s.Job == job) && at < s.Until })
 }
 
+// tidied returns the silence with its texts cut to their bounds.
 func (s Silence) tidied() Silence {
 	s.Job, s.Why, s.By = AlertJob(s.Job), short(s.Why, maxSilence), short(s.By, maxWho)
 	return s

@@ -42,6 +42,7 @@ func (r Row) Encode() []byte {
 	return encode(r)
 }
 
+// bounded returns the row with its texts cut to their bounds.
 func (r Row) bounded() Row {
 	return Row{
 		V: r.V, Who: short(r.Who, maxWho), Way: short(r.Way, maxVerb), Role: short(r.Role, maxRole), Verb: short(r.Verb, maxVerb), Job: short(r.Job, maxJob),
@@ -61,7 +62,8 @@ func DecodeRow(data []byte) (Row, error) {
 	return r, nil
 }
 
-// RowNumber returns the number in the name of a row's node. The numbers grow by one.
+// RowNumber returns the number in the name of a row's node; false if it is not such a name.
+// The numbers grow by one.
 func RowNumber(name string) (int64, bool) {
 	text, ok := strings.CutPrefix(name, AuditPrefix)
 	n, err := strconv.ParseInt(text, 10, 64)

@@ -47,11 +47,13 @@ func DecodeCancels(data []byte) (Cancels, error) {
 	return c, nil
 }
 
+// fits reports whether the request can be stored as it is.
 func (c Cancel) fits() bool {
 	return c.Job != "" && short(c.Job, 2*maxJob) == c.Job && short(c.Run, maxRun) == c.Run && c.Item >= 0 && c.Attempt > 0
 }
 
-// Add appends a request. It reports whether its names can be stored.
+// Add appends a request, and drops the oldest if there are too many. It returns false if
+// the request's names are too long to be stored.
 func (c *Cancels) Add(one Cancel) bool {
 	if !one.fits() {
 		return false

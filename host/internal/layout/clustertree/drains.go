@@ -55,6 +55,7 @@ func DecodeDrains(data []byte) (Drains, error) {
 	return d, nil
 }
 
+// fits reports whether the drain can be stored as it is.
 func (d Drain) fits() bool {
 	return d.Server != "" && short(d.Server, maxDrainAddress) == d.Server && short(d.By, maxWho) == d.By && short(d.Why, maxSilence) == d.Why && isMoment(d.Since)
 }
@@ -68,6 +69,7 @@ func (d *Drains) Find(server string) *Drain {
 	return &d.All[i]
 }
 
+// search returns the index of a server's drain, or where it belongs.
 func (d *Drains) search(server string) (int, bool) {
 	return slices.BinarySearchFunc(d.All, server, func(one Drain, server string) int { return strings.Compare(one.Server, server) })
 }

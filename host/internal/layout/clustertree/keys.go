@@ -78,9 +78,9 @@ func (k *Keys) Encode() []byte {
 	return encode(k)
 }
 
-// Use returns the caller's first use of a key within KeyAge. If there is none, it adds this
-// use and drops those that are older. It reports whether there was room for one more of the
-// caller.
+// Use returns the caller's first use of a key within KeyAge; again is true if there was one
+// before. If there was none, it adds now and drops older uses of all keys. room is false if
+// there is no room for one more of the caller.
 func (k *Keys) Use(now KeyUsed) (first KeyUsed, again, room bool) {
 	var young []KeyUsed
 	same := 0 // keys of this caller

@@ -52,6 +52,7 @@ func DecodeMaintenance(data []byte) (Maintenance, error) {
 	return m, nil
 }
 
+// check refuses what Encode does not write.
 func (m *Maintenance) check() error {
 	if short(m.By, maxWho) != m.By || short(m.Why, maxSilence) != m.Why || !isMoment(m.Since) || !isMoment(m.Until) {
 		return errors.New("it is not what this release writes")

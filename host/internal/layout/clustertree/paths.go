@@ -105,7 +105,7 @@ func (t Tree) AuditRow(r Row) registry.Op {
 // Keys is the node that has an idempotency key, with others.
 func (t Tree) Keys(k Key) string { return t.root + "/" + NodeKeys + "/" + string(k)[:2] }
 
-// Named returns the root and the nodes right below it that have a fixed name.
+// Named returns the root and the persistent nodes right below it.
 func (t Tree) Named() []string {
 	all := []string{t.root}
 	for _, name := range []string{NodeTokens, NodeSessions, NodeAudit, NodeKeys, NodeCancels, NodeAlerts, NodeServers, NodeDrains, NodeVersions, NodeMaintenance} {
@@ -114,7 +114,9 @@ func (t Tree) Named() []string {
 	return all
 }
 
-// Parents returns the nodes that must exist before anything is written, outermost first.
+// Parents returns the nodes that must exist before anything is written, outermost first:
+// those of the namespace's path, the root, and the nodes above rows and keys, which every
+// write may add.
 func (t Tree) Parents() []string {
 	var all []string
 	for i, c := range t.root {

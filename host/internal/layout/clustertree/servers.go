@@ -50,8 +50,8 @@ func (s Server) Encode() []byte {
 	return encode(s)
 }
 
-// ServerKeys returns those of the names below the node of all servers that are keys, at
-// most MaxServers.
+// ServerKeys returns those of names, the nodes below that of all servers, that are keys of
+// servers; at most MaxServers.
 func ServerKeys(names []string) []string {
 	names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !isHex(name, serverDigits) })
 	return names[:min(len(names), MaxServers)]

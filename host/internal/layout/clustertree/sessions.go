@@ -56,10 +56,10 @@ func (s *Sessions) Find(hash string) (Session, bool) {
 	return s.All[i], true
 }
 
-// Add appends a session. If its token has too many, it replaces the token's oldest. It
-// reports whether there was room.
+// Add appends a session. If its token has MaxSessionsOf already, it first removes the
+// token's oldest. It returns false if there is no room because of other tokens.
 func (s *Sessions) Add(one Session) bool {
-	same := 1
+	same := 1 // sessions of the token, with the new one
 	for _, have := range s.All {
 		if have.Token == one.Token {
 			same++
@@ -69,7 +69,7 @@ func (s *Sessions) Add(one Session) bool {
 		if same <= MaxSessionsOf || have.Token != one.Token {
 			return false
 		}
-		same--
+		same-- // this one goes
 		return true
 	})
 	if len(s.All) >= MaxSessions {

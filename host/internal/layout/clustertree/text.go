@@ -21,7 +21,7 @@ func isMoment(ms int64) bool { return ms > 0 && ms <= lastMoment }
 
 func encode(v any) []byte { return jsonvalue.Encode(v) }
 
-// decodeIfAny is decode for a node whose text may be empty: then v stays as it is.
+// decodeIfAny is decode for a node whose text may be empty; v then stays as it is.
 func decodeIfAny(data []byte, limit int, v any, known *int) error {
 	if len(data) == 0 {
 		return nil
@@ -29,13 +29,14 @@ func decodeIfAny(data []byte, limit int, v any, known *int) error {
 	return decode(data, limit, v, known)
 }
 
-// decode reads a value into v, which has its version at known. The text must be the one
-// that encode makes. Otherwise an unknown or repeated key would be lost when the value is
-// written again.
+// decode reads a value into v, whose version is then at known. limit is the largest size in
+// bytes. The text must be the one that encode makes: otherwise an unknown or repeated key
+// would be lost when the value is written again.
 func decode(data []byte, limit int, v any, known *int) error {
 	if len(data) > limit {
 		return fmt.Errorf("it has %d bytes, more than the %d that this release writes", len(data), limit)
 	}
+	// Another version is reported first, since the rest may be unreadable for that reason.
 	err := jsonvalue.Decode(data, v)
 	switch {
 	case *known != version && *known != 0:
@@ -55,8 +56,9 @@ func isHex(s string, digits int) bool {
 // escaped is the size in JSON of a character that needs an escape.
 const escaped = 6
 
-// short cuts s to limit bytes in JSON. A character that a terminal may act on becomes "?",
-// and a cut ends in "…".
+// short cuts s so that its JSON has at most limit bytes. A character that a terminal may
+// act on becomes "?", and a cut ends in "…". Its result does not change if it is cut again,
+// so short(s) == s shows that s was not too long.
 func short(s string, limit int) string {
 	s = strings.Map(func(r rune) rune {
 		if !unicode.IsGraphic(r) {

@@ -44,6 +44,7 @@ func DecodeTokens(data []byte) (Tokens, error) {
 	return t, t.check()
 }
 
+// check refuses what Encode does not write.
 func (t *Tokens) check() error {
 	switch {
 	case len(t.All) > MaxTokens:
@@ -106,7 +107,8 @@ func (t *Tokens) Encode() []byte {
 	return encode(t)
 }
 
-// CheckTokenName refuses names that are empty, long, or hard to tell apart.
+// CheckTokenName refuses a name that is empty, long, or easily taken for another name or
+// for a flag.
 func CheckTokenName(name string) error {
 	if name == "" || len(name) > MaxTokenName || name[0] == '-' || name[0] == '.' {
 		return fmt.Errorf("%.80q cannot be the name of a token: write 1 to %d letters and digits, and after the first also - _ . @", name, MaxTokenName)

@@ -46,6 +46,8 @@ func CheckVersion(name, version string) error {
 	return nil
 }
 
+// isPart reports whether s is a name or a version: the first character is one of first, the
+// others are of first or more.
 func isPart(s, first, more string) bool {
 	return s != "" && len(s) <= MaxVersionPart && strings.Contains(first, s[:1]) && strings.Trim(s, first+more) == "" && !strings.Contains(s, "..")
 }
@@ -70,6 +72,7 @@ func DecodeVersions(data []byte) (Versions, error) {
 	return v, nil
 }
 
+// byVersion orders modules by name, then by version.
 func byVersion(a, b Version) int {
 	if c := strings.Compare(a.Name, b.Name); c != 0 {
 		return c

@@ -138,9 +138,11 @@ func NodeOf(path string) (n Node, arg string, ok bool) {
 	return Node{}, "", false
 }
 
-// match reports whether a path fits a name of the table.
+// match reports whether a path fits a name of the table. arg is the part of the path that
+// stands for the name's placeholder.
 func match(name, path string) (arg string, ok bool) {
 	if name == Contender {
+		// The place is in the queue of one of the two latches.
 		latch, place, _ := cutLast(path)
 		return place, (latch == Latch || latch == FailLatch) && strings.HasPrefix(place, "_c_")
 	}
@@ -171,6 +173,7 @@ func match(name, path string) (arg string, ok bool) {
 	return arg, true
 }
 
+// cutLast divides a path at its last slash.
 func cutLast(path string) (parent, name string, ok bool) {
 	k := strings.LastIndexByte(path, '/')
 	if k < 0 {

@@ -83,6 +83,8 @@ type reader struct {
 	faulty error // becomes Job.Fault
 }
 
+// node reads a node by its path below root. After an error it returns one that does not
+// exist.
 func (r *reader) node(path string) (n registry.Node) {
 	if r.err == nil {
 		n, r.err = r.read(r.root + "/" + path)
@@ -114,6 +116,7 @@ func (r *reader) value(name, ip string) string {
 	return string(n.Data)
 }
 
+// member reads the nodes of the server with an address.
 func (r *reader) member(ip string) Member {
 	n := r.node(strings.Replace(Server, placeServer, ip, 1))
 	has := func(name string) bool { return slices.Contains(n.Children, name[strings.LastIndexByte(name, '/')+1:]) }

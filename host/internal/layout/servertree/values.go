@@ -54,7 +54,8 @@ func FormatItems(items []int) string {
 	return string(b)
 }
 
-// ParseMillis reads a moment, in milliseconds since 1970, or a count.
+// ParseMillis reads a moment, in milliseconds since 1970, or a count. It refuses other
+// spellings of the number, which members do not write.
 func ParseMillis(text string) (int64, error) {
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < 0 || strconv.FormatInt(n, 10) != text {
@@ -72,7 +73,7 @@ func ParseAddress(text string) (string, error) {
 	return text, nil
 }
 
-// Check reports what is wrong with the data of a node.
+// Check returns what is wrong with the data of a node of this row; nil if nothing is.
 func (n Node) Check(data string) error {
 	var err error
 	switch n.Value {
