@@ -6,10 +6,10 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// Enqueue returns the transaction of a caller that is not a member, and lets runs of a job
-// wait for the owners of their items, like retries that moved. It begins a new epoch, so
-// that no member takes such a run for an earlier one of the item that has waited there. It
-// is refused if a member has joined since the view, whose release may not know such runs.
+// Enqueue returns the transaction by which an operator, who is no member, makes runs
+// pending, so that the owners of their items begin them. It begins a new epoch, so that no
+// member takes such a run for an earlier one of the item that was pending. It is refused if
+// a member has joined since the view, whose release may not know such runs.
 func Enqueue(l Layout, v *protocol.View, runs []protocol.Pending) []registry.Op {
 	ops := l.Encode(protocol.Account{Next: &v.Assignment, Pend: runs}, v)
 	// Account first sets the record of its member, which the caller does not have.

@@ -11,24 +11,26 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// Of returns the layout of a job by its own node, config, and the nodes of its servers; ""
-// if they show none.
+// Of returns the layout that a job's nodes show; "" if they show none. root is the job's
+// own node, config is the one below it, and servers are the nodes of its servers.
 func Of(root, config registry.Node, servers []registry.Node) string {
+	// An editor may have left a byte order mark.
 	text := bytes.TrimSpace(bytes.TrimPrefix(config.Data, []byte("\ufeff")))
 	switch {
 	case len(config.Children) > 0 && len(text) == 0 && !slices.Contains(root.Children, jobtree.NodeInstances):
-		return job.Layout1
+		return job.Layout1 // each key is a node; later layouts with stray keys have the node of instances
 	case slices.ContainsFunc(servers, jobtree.ByAddressIn), jobtree.ByAddressAt(root):
 		return job.Layout20
 	case len(bytes.TrimSpace(root.Data)) > 0, spelling.YAML(text):
-		return job.Layout3
+		return job.Layout3 // the job's own node names a class, or config is YAML
 	case bytes.HasPrefix(text, []byte("{")):
 		return job.Layout21
 	}
 	return ""
 }
 
-// By returns the spelling of a job by its own node and config alone.
+// By returns the spelling of a job by its own node and config alone. These do not always
+// distinguish layout 2.0 from 2.1.
 func By(namespace, name string, root, config registry.Node) Layout {
 	return spelled(Of(root, config, nil), namespace, name)
 }

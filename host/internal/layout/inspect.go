@@ -45,7 +45,8 @@ const maxUnheld = 10 // places of one latch
 // of Watched. It leaves out nodes whose names other programs choose.
 func Inspected(l Layout) []string { return append(slices.Clone(l.Watched()), jobtree.NodeWasm) }
 
-// FormOf reads the nodes that differ between layouts.
+// FormOf reads the nodes that differ between layouts. read returns the node at a path, or
+// one that does not exist.
 func FormOf(l Layout, read func(path string) (registry.Node, error)) (Form, error) {
 	root, err := read(l.Root())
 	if err != nil {
@@ -94,7 +95,9 @@ func FormOf(l Layout, read func(path string) (registry.Node, error)) (Form, erro
 	return f, err
 }
 
-// first is the first place in the queue of the election latch, whose holder leads next.
+// first returns the first place in the queue of the election latch, whose holder leads
+// next, and the session that holds it. A place that was deleted since the queue was read
+// does not count.
 func first(l Layout, read func(path string) (registry.Node, error)) (path string, owner int64, err error) {
 	latch, err := read(l.At(jobtree.NodeLatch))
 	if err != nil {
@@ -110,7 +113,8 @@ func first(l Layout, read func(path string) (registry.Node, error)) (path string
 	return "", 0, nil
 }
 
-// unheld reads the first places of each latch, since these block it.
+// unheld returns the places that no session holds, of the first maxUnheld of each latch.
+// Such places block those behind them.
 func unheld(l Layout, read func(path string) (registry.Node, error)) ([]string, error) {
 	var paths []string
 	for _, latch := range []string{l.At(jobtree.NodeLatch), l.At(jobtree.NodeFailoverLatch)} {

@@ -108,7 +108,8 @@ func (c *Config) keys() []key {
 	return slices.Concat(kind, first, last)
 }
 
-// allKeys returns the keys of all types of jobs, in the order in which members write them.
+// allKeys returns the keys of all types of jobs, in the order in which members write them:
+// a dataflow has all but one.
 func allKeys() []string {
 	c := Config{JobType: Dataflow}
 	var names []string
@@ -162,6 +163,7 @@ func Encode(c Config) ([]Entry, error) {
 func Decode(read func(key string) (text string, ok bool)) (*Config, error) {
 	c := Default()
 	c.Misfire, c.MonitorExecution = false, false // a member reads false from a missing node
+	// The type comes first, since it decides which keys the job has.
 	kind, there := read("jobType")
 	if c.JobType = JobType(kind); there && kind == "" {
 		return nil, errors.New("config/jobType is empty")
@@ -209,6 +211,7 @@ func Update(read func(key string) (text string, ok bool), c Config) ([]Entry, er
 	return changed, nil
 }
 
+// text returns the text that a member writes for a value of keys.
 func text(value any) string {
 	switch v := value.(type) {
 	case *string:
@@ -223,8 +226,8 @@ func text(value any) string {
 	return ""
 }
 
-// set reads a value as strictly as a member does. For booleans it is stricter: a member
-// takes any text other than true for false.
+// set reads the text of a key into a value of keys, as strictly as a member does. For
+// booleans it is stricter: a member takes any text other than true for false.
 func set(value any, data string) error {
 	switch v := value.(type) {
 	case *string:

@@ -17,8 +17,9 @@ const (
 
 var ofElasticJob = []string{"AverageAllocationJobShardingStrategy", "OdevitySortByNameJobShardingStrategy", "RotateServerByNameJobShardingStrategy"}
 
-// moved returns the class in the package to if ElasticJob has it in from; other classes
-// stay.
+// moved returns the name of one of ElasticJob's own strategies in another release: if class
+// is one of them in the package from, the class of the same name in the package to. Other
+// classes stay.
 func moved(class, from, to string) string {
 	if name, ok := strings.CutPrefix(class, from); ok && slices.Contains(ofElasticJob, name) {
 		return to + name
@@ -80,7 +81,9 @@ func FromJob(j job.Config) Config {
 // reconciliation.
 func (c Config) Apply(j job.Config) job.Config {
 	of := c.Later(j.Name)
+	// The layout keeps neither of the first two, so those of the file stay.
 	of.Disabled, of.Overwrite, of.ReconcileIntervalMinutes = j.Disabled, j.Overwrite, 0
+	// A job without a type may be a dataflow.
 	if j.Kind == job.Dataflow && (c.JobType == Dataflow || c.JobType == Untyped) {
 		j.FetchCount = count(c.FetchDataCount, j.FetchCount, job.MaxBatch)
 		j.Concurrency = count(c.ConcurrentDataProcessThreadCount, j.Concurrency, job.MaxConcurrency)
@@ -88,7 +91,9 @@ func (c Config) Apply(j job.Config) job.Config {
 	return of.Apply(j)
 }
 
-// count returns a count of the registry, within our bounds. 1 means the same as none.
+// count returns there, a count in the registry, within our bounds. here is that of the
+// server's file, where 0 means the default, 1. It stays 0 if the registry has 1, so that
+// the two do not seem to differ.
 func count(there int32, here, most int) int {
 	n := min(max(int(there), 1), most)
 	if n == 1 && here == 0 {

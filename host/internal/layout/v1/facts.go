@@ -26,24 +26,24 @@ func (c defined) Facts() definition.Facts {
 	return f
 }
 
-// Adopt implements definition.Config. Releases before 1.1 have no type, and a file cannot
+// Adopt implements definition.Config. Releases before 1.1 write no type, and a file cannot
 // give some keys of a dataflow.
 func (c defined) Adopt(from definition.Config, class string) definition.Config {
 	there, ok := from.(defined)
 	if !ok {
 		return c
 	}
-	if there.JobType == Untyped && c.JobType != Script {
+	if there.JobType == Untyped && c.JobType != Script { // such releases have no scripts
 		c.JobType, c.StreamingProcess = Untyped, false
 	}
 	c.ProcessCountIntervalSeconds = there.ProcessCountIntervalSeconds
-	if c.MonitorPort < 0 {
+	if c.MonitorPort < 0 { // the file names no port
 		c.MonitorPort = there.MonitorPort
 	}
 	if class != "" && class == there.JobClass && c.JobClass == v21.WasmClass {
 		c.JobClass = class
 	}
-	if sameStrategy(c.JobShardingStrategyClass, there.JobShardingStrategyClass) {
+	if sameStrategy(c.JobShardingStrategyClass, there.JobShardingStrategyClass) { // the same strategy under another name, or none
 		c.JobShardingStrategyClass = there.JobShardingStrategyClass
 	}
 	return c
@@ -68,6 +68,7 @@ func (c defined) Object() ([]byte, error) {
 // FromObject implements definition.Config.
 func (defined) FromObject(text []byte) (definition.Config, error) { return parse(text) }
 
+// parse reads a configuration from the text in which Object writes it.
 func parse(text []byte) (definition.Config, error) {
 	texts, err := jobtree.SplitKeys(text)
 	if err != nil {
@@ -80,6 +81,7 @@ func parse(text []byte) (definition.Config, error) {
 	return defined{Config: *c, Name: texts[jobtree.KeyJobName]}, nil
 }
 
+// of returns a function that reads the keys from a map, as Decode needs it.
 func of(texts map[string]string) func(key string) (text string, ok bool) {
 	return func(key string) (text string, ok bool) { text, ok = texts[key]; return text, ok }
 }

@@ -25,6 +25,7 @@ var added = jobtree.Adding(jobtree.Added{ByAddress: true, Keys: allKeys(), Offse
 
 func (dialect) Name() string { return job.Layout1 }
 
+// Root refuses a job of layout 3, whose own node names a class.
 func (dialect) Root(n registry.Node) error {
 	if class := strings.TrimSpace(string(n.Data)); class != "" {
 		return fmt.Errorf("it names the class %.200q, as in layout 3; expected a job of layout 1; it is not touched", class)
@@ -40,6 +41,8 @@ func (dialect) FromJob(j job.Config) definition.Config {
 
 func (dialect) Parse(text []byte) (definition.Config, error) { return parse(text) }
 
+// Update changes the text of a configuration to c. Without a difference it returns text
+// itself; for a new job, text is empty.
 func (dialect) Update(text []byte, c definition.Config) ([]byte, error) {
 	d := c.(defined)
 	if len(text) == 0 {
@@ -59,7 +62,9 @@ func (dialect) Update(text []byte, c definition.Config) ([]byte, error) {
 	return jobtree.JoinKeys(texts), nil
 }
 
-// Rules: the layout has no interval of reconciliation.
+// Rules returns what the core uses of a configuration. The layout has no interval of
+// reconciliation. Members of a dataflow write into nodes how many elements they have
+// handled.
 func (dialect) Rules(read definition.Config) protocol.Config {
 	d := read.(defined)
 	rules := d.Later(d.Name).Rules()

@@ -16,7 +16,7 @@ func (c defined) Facts() definition.Facts {
 	return f
 }
 
-// Adopt implements definition.Config.
+// Adopt implements definition.Config, by the same rules as in layout 2.1.
 func (c defined) Adopt(from definition.Config, class string) definition.Config {
 	there, ok := from.(defined)
 	if !ok {

@@ -26,6 +26,7 @@ var added = jobtree.Adding(jobtree.Added{ByAddress: true, PauseKeepsItems: true}
 
 func (dialect) Name() string { return job.Layout20 }
 
+// Root refuses a job of layout 3, whose own node names a class.
 func (dialect) Root(n registry.Node) error {
 	if class := strings.TrimSpace(string(n.Data)); class != "" {
 		return fmt.Errorf("it names the class %.200q, as in layout 3; expected a job of layout 2.0; it is not touched", class)
@@ -37,6 +38,7 @@ func (dialect) Added() *jobtree.Added { return added }
 
 func (dialect) FromJob(c job.Config) definition.Config { return defined{v21.FromJob(c)} }
 
+// Parse reads the text of a configuration. Its error says what was expected.
 func (dialect) Parse(text []byte) (definition.Config, error) {
 	c, err := DecodeConfig(text)
 	switch {
@@ -53,7 +55,8 @@ func (dialect) Update(text []byte, c definition.Config) ([]byte, error) {
 	return v21.Form20.Update(text, &config)
 }
 
-// Rules: the layout has no interval of reconciliation.
+// Rules returns what the core uses of a configuration. The layout has no interval of
+// reconciliation.
 func (dialect) Rules(read definition.Config) protocol.Config {
 	rules := read.(defined).Rules()
 	rules.ReconcileEvery = 0

@@ -84,7 +84,7 @@ func absent() Config {
 	}
 }
 
-// check refuses what Java's builder and reader both refuse.
+// check refuses a configuration that both the builder and the reader of ElasticJob refuse.
 func (c *Config) check() error {
 	switch {
 	case c.JobName == "":
@@ -120,7 +120,7 @@ type Form struct{ without string }
 // Form20 is the form of ElasticJob-Lite 2.0.
 var Form20 = Form{without: "reconcileIntervalMinutes"}
 
-// object returns the keys that a job of c's type has.
+// object returns the keys of c that a job of its type has, for writing.
 func (f Form) object(c *Config) *gson.Object {
 	o := f.every(c)
 	o.Members = slices.DeleteFunc(o.Members, func(m gson.Member) bool {
@@ -130,17 +130,18 @@ func (f Form) object(c *Config) *gson.Object {
 	return o
 }
 
-// every returns all keys, since reading also checks values that a job of this type does not
-// use.
+// every returns all keys of c in this form. Reading needs them all, since it also checks
+// values that a job of this type does not use.
 func (f Form) every(c *Config) *gson.Object {
 	o := c.every()
 	o.Members = slices.DeleteFunc(o.Members, func(m gson.Member) bool { return m.Key == f.without })
 	return o
 }
 
+// every returns all keys of layout 2.1, with pointers to the values in c.
 func (c *Config) every() *gson.Object {
 	p := &c.JobProperties
-	begin := func() { *p = absent().JobProperties }
+	begin := func() { *p = absent().JobProperties } // keys that the text leaves out have these values
 	return &gson.Object{Members: []gson.Member{
 		{Key: "jobName", Value: &c.JobName},
 		{Key: "jobClass", Value: &c.JobClass},
@@ -183,6 +184,7 @@ func (f Form) Encode(c Config) ([]byte, error) {
 	return c.bounded(f.object(&c).Append(nil))
 }
 
+// bounded refuses a text that is too long for a node.
 func (c *Config) bounded(text []byte) ([]byte, error) {
 	if len(text) > MaxConfig {
 		return nil, fmt.Errorf("write configuration of job %.200q: %d bytes are more than %d", c.JobName, len(text), MaxConfig)
@@ -200,6 +202,7 @@ func (f Form) Decode(data []byte) (*Config, error) {
 	if err != nil || c == nil {
 		return nil, err
 	}
+	// A key that a job of this type does not use has no effect.
 	c.StreamingProcess = c.StreamingProcess && c.JobType == Dataflow
 	if c.JobType == Script {
 		c.JobClass = ScriptClass
@@ -218,8 +221,8 @@ func Unknown(data []byte) []string {
 	return slices.Compact(slices.Sorted(slices.Values(o.Unknown)))
 }
 
-// read reads all keys, also those that a job of this type does not use, and where they are
-// in the text.
+// read reads all keys, also those that a job of this type does not use. The Object has
+// where they are in the text. For an empty text all results are nil.
 func (f Form) read(data []byte) (*Config, *gson.Object, error) {
 	if len(data) > MaxConfig {
 		return nil, nil, fmt.Errorf("read configuration: %d bytes are more than %d", len(data), MaxConfig)

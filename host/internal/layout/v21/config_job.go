@@ -21,8 +21,8 @@ const (
 	strategies3 = "org.apache.shardingsphere.elasticjob.infra.handler.sharding.impl."
 )
 
-// classes returns Java's class of a strategy by its other names: ours and those of version
-// 3.
+// classes returns the class by which ElasticJob 2.1 names a strategy, by its other names:
+// ours and those of version 3. Any other name is itself the class.
 func classes(name string) string {
 	switch name {
 	case "average", "AVG_ALLOCATION", strategies3 + "AverageAllocationJobShardingStrategy":
@@ -106,6 +106,7 @@ func (c Config) Apply(j job.Config) job.Config {
 	if c.MaxTimeDiffSeconds >= 0 {
 		j.MaxClockSkew = time.Duration(c.MaxTimeDiffSeconds) * time.Second
 	}
+	// A name in the file stays if the registry has the same strategy.
 	if !sameStrategy(classes(j.Strategy), c.JobShardingStrategyClass) {
 		j.Strategy = c.JobShardingStrategyClass
 	}

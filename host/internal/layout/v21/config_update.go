@@ -9,7 +9,7 @@ import "fmt"
 // DecodeConfig or EncodeConfig refuse.
 func UpdateConfig(raw []byte, c *Config) ([]byte, error) { return Form{}.Update(raw, c) }
 
-// Update is UpdateConfig in the form f.
+// Update is UpdateConfig in the form f. there has where the values are in raw.
 func (f Form) Update(raw []byte, c *Config) ([]byte, error) {
 	old, there, err := f.read(raw)
 	if err != nil {

@@ -14,6 +14,7 @@ func (c Config) Facts() definition.Facts {
 	}
 }
 
+// kind returns our kind of job for a type of ElasticJob.
 func (t JobType) kind() job.Kind {
 	switch t {
 	case Dataflow:
@@ -25,7 +26,8 @@ func (t JobType) kind() job.Kind {
 	return job.Simple
 }
 
-// Adopt implements definition.Config.
+// Adopt implements definition.Config. A file cannot give JobProperties. It stands for the
+// registry's value if it names no port, no class, or the same strategy by another name.
 func (c Config) Adopt(from definition.Config, class string) definition.Config {
 	there, ok := from.(Config)
 	if !ok {

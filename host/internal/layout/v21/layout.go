@@ -27,6 +27,7 @@ type dialect struct{ jobtree.OneNode }
 
 func (dialect) Name() string { return job.Layout21 }
 
+// Root refuses a job of layout 3, whose own node names a class.
 func (dialect) Root(n registry.Node) error {
 	if class := strings.TrimSpace(string(n.Data)); class != "" {
 		return fmt.Errorf("it names the class %.200q, as in layout 3; expected a job of layout 2.1; it is not touched", class)
@@ -38,6 +39,7 @@ func (dialect) Added() *jobtree.Added { return nil }
 
 func (dialect) FromJob(c job.Config) definition.Config { return FromJob(c) }
 
+// Parse reads the text of a configuration. Its error says what was expected.
 func (dialect) Parse(text []byte) (definition.Config, error) {
 	c, err := DecodeConfig(text)
 	switch {
@@ -90,6 +92,7 @@ func (dialect) Unregister(j jobtree.Job, in protocol.Instance) []registry.Op {
 	return []registry.Op{{Kind: registry.Delete, Path: j.Instance(in.ID), Version: in.Version}}
 }
 
+// Server returns the value of a server's node, with which an operator disables the server.
 func (dialect) Server(disabled bool) string {
 	if disabled {
 		return valueDisabled
@@ -101,6 +104,7 @@ func (dialect) Disabled(server registry.Node) bool { return string(server.Data) 
 
 func (dialect) Requested(instance registry.Node) bool { return string(instance.Data) == valueTrigger }
 
+// Request asks an instance to begin, by the value of its node, or takes that back.
 func (dialect) Request(j jobtree.Job, in protocol.Instance, asked bool) []registry.Op {
 	value := ""
 	if asked {

@@ -62,8 +62,8 @@ func Default() Config {
 	return Config{Misfire: true, MonitorExecution: true, MaxTimeDiffSeconds: -1, ReconcileIntervalMinutes: 10}
 }
 
-// check refuses what Java's builder and reader both refuse, and what the layout cannot
-// keep.
+// check refuses a configuration that both the builder and the reader of ElasticJob refuse,
+// or that the layout cannot keep.
 func (c *Config) check() error {
 	switch {
 	case c.JobName == "":
@@ -82,7 +82,8 @@ type entry struct {
 	lines []byte
 }
 
-// entries returns all keys in order. A key without a value is left out.
+// entries returns all keys, in the order in which ElasticJob writes them. A key without a
+// value has no lines; the last argument of text says that it is written even so.
 func (c *Config) entries() ([]entry, error) {
 	w := entryWriter{}
 	w.text("cron", c.Cron, false)
@@ -121,6 +122,7 @@ func EncodeConfig(c Config) ([]byte, error) {
 	return text, nil
 }
 
+// encode is EncodeConfig, with errors that do not name the job.
 func (c *Config) encode() ([]byte, error) {
 	if err := c.check(); err != nil {
 		return nil, err
@@ -136,6 +138,7 @@ func (c *Config) encode() ([]byte, error) {
 	return bounded(text)
 }
 
+// bounded refuses a text that is too long to be read again.
 func bounded(text []byte) ([]byte, error) {
 	if len(text) > MaxConfig {
 		return nil, fmt.Errorf("%d bytes are more than %d", len(text), MaxConfig)

@@ -18,8 +18,8 @@ const WasmClass = "wasmjobd.WasmJob"
 
 const average = "AVG_ALLOCATION"
 
-// types returns ElasticJob 3's type of a strategy by its other names: ours and the classes
-// of versions 2.1 and 3.
+// types returns the type by which ElasticJob 3 names a strategy, by its other names: ours
+// and the classes of versions 2.1 and 3. Any other name is itself the type.
 func types(name string) string {
 	const (
 		classes  = "com.dangdang.ddframe.job.lite.api.strategy.impl."
@@ -40,7 +40,7 @@ func types(name string) string {
 func sameStrategy(a, b string) bool { return cmp.Or(a, average) == cmp.Or(b, average) }
 
 // sameZone reports whether two of ElasticJob 3's time zones have the same offset, like
-// GMT+8 and GMT+08:00.
+// GMT+8 and GMT+08:00. It is false if one is missing or cannot be read.
 func sameZone(a, b string) bool {
 	zoneA, okA, _ := schedule.GMTZone(a)
 	zoneB, okB, _ := schedule.GMTZone(b)
@@ -116,6 +116,7 @@ func (c Config) Apply(j job.Config) job.Config {
 	if c.MaxTimeDiffSeconds >= 0 {
 		j.MaxClockSkew = time.Duration(c.MaxTimeDiffSeconds) * time.Second
 	}
+	// A name in the file stays if the registry has the same strategy.
 	if !sameStrategy(types(j.Strategy), c.JobShardingStrategyType) {
 		j.Strategy = c.JobShardingStrategyType
 	}

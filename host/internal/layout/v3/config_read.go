@@ -18,6 +18,7 @@ func DecodeConfig(class string, text []byte) (*Config, error) {
 	return c, err
 }
 
+// read is DecodeConfig. It also returns where the keys are in the text.
 func read(class string, text []byte) (*Config, *snakeyaml.Document, error) {
 	d, err := snakeyaml.Read(text, keyExtra)
 	if err != nil {
@@ -36,8 +37,8 @@ func read(class string, text []byte) (*Config, *snakeyaml.Document, error) {
 	return c, d, nil
 }
 
-// take reads all keys. As in Java, the last of a repeated key counts, and an unknown key is
-// an error.
+// take sets the fields of c to the values in d. As in Java, the last of a repeated key
+// counts, and an unknown key is an error.
 func (c *Config) take(d *snakeyaml.Document) error {
 	fields := c.fields()
 	for i := range d.Entries {
@@ -60,6 +61,8 @@ func (c *Config) take(d *snakeyaml.Document) error {
 	return nil
 }
 
+// fields returns pointers to those fields of c that are one text, flag or number, by their
+// keys.
 func (c *Config) fields() map[string]any {
 	return map[string]any{
 		"cron": &c.Cron, "description": &c.Description, "disabled": &c.Disabled, "failover": &c.Failover,
@@ -73,6 +76,7 @@ func (c *Config) fields() map[string]any {
 	}
 }
 
+// takeOther reads entry i of d, whose key is none of fields.
 func (c *Config) takeOther(d *snakeyaml.Document, i int) error {
 	e := &d.Entries[i]
 	switch e.Key {
@@ -80,7 +84,7 @@ func (c *Config) takeOther(d *snakeyaml.Document, i int) error {
 		if e.Value.Kind != snakeyaml.Kept {
 			return fmt.Errorf("line %d, column %d: expected a list", e.Value.Line, e.Value.Column)
 		}
-		c.JobExtraConfigurations = string(d.Lines(i))
+		c.JobExtraConfigurations = string(d.Lines(i)) // never interpreted, only written again
 		return nil
 	case "jobListenerTypes":
 		return c.takeListeners(e.Value)
@@ -90,6 +94,7 @@ func (c *Config) takeOther(d *snakeyaml.Document, i int) error {
 	return fmt.Errorf("line %d, column %d: no release of ElasticJob 3 knows the key", e.Line, e.Column)
 }
 
+// takeListeners reads the types of listeners, a list of texts. The field has one a line.
 func (c *Config) takeListeners(v *snakeyaml.Value) error {
 	var types []string
 	if v.Kind != snakeyaml.List {
@@ -106,6 +111,7 @@ func (c *Config) takeListeners(v *snakeyaml.Value) error {
 	return nil
 }
 
+// takeProps reads the properties. Java prints values that are not texts, such as numbers.
 func (c *Config) takeProps(v *snakeyaml.Value) error {
 	if v.Kind != snakeyaml.Mapping {
 		return fmt.Errorf("line %d, column %d: expected keys with texts", v.Line, v.Column)

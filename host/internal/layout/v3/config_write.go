@@ -14,8 +14,8 @@ type entryWriter struct {
 	err error // the first error
 }
 
-// text adds a text. ElasticJob leaves some texts out when they are missing, and always
-// writes others.
+// text adds a key with a text. ElasticJob leaves some texts out when they are empty; it
+// writes others always.
 func (w *entryWriter) text(key, value string, always bool) {
 	var lines []byte
 	if value != "" || always {
@@ -28,7 +28,7 @@ func (w *entryWriter) line(b []byte, depth int, key, value string) []byte {
 	return w.kept(snakeyaml.AppendText(b, depth, key, value))
 }
 
-// kept returns the lines and keeps the error.
+// kept returns the lines, and keeps the first error in w.
 func (w *entryWriter) kept(lines []byte, err error) []byte {
 	w.err = cmp.Or(w.err, err)
 	return lines
@@ -38,6 +38,8 @@ func (w *entryWriter) word(key string, value any) {
 	w.all = append(w.all, entry{key, snakeyaml.AppendWord(nil, key, value)})
 }
 
+// list adds a key with a list of texts, of which values has one a line. An empty list is
+// left out.
 func (w *entryWriter) list(key, values string) {
 	var lines []byte
 	if values != "" {
@@ -49,6 +51,7 @@ func (w *entryWriter) list(key, values string) {
 	w.all = append(w.all, entry{key, lines})
 }
 
+// props adds a key with a mapping. An empty one is left out.
 func (w *entryWriter) props(key string, props map[string]string) {
 	var lines []byte
 	if len(props) > 0 {

@@ -21,7 +21,7 @@ func (c Config) Facts() definition.Facts {
 		kind, word = job.Dataflow, "DATAFLOW"
 	}
 	only := types(c.JobShardingStrategyType)
-	if only == c.JobShardingStrategyType {
+	if only == c.JobShardingStrategyType { // it is the type already
 		only = ""
 	}
 	return definition.Facts{
@@ -32,7 +32,9 @@ func (c Config) Facts() definition.Facts {
 	}
 }
 
-// Adopt implements definition.Config.
+// Adopt implements definition.Config. Most keys below cannot be given in a file. The rest
+// stands for the registry's value if the file names nothing, or the same thing by another
+// name.
 func (c Config) Adopt(from definition.Config, class string) definition.Config {
 	there, ok := from.(Config)
 	if !ok {
@@ -63,7 +65,7 @@ func (c Config) Adopt(from definition.Config, class string) definition.Config {
 	return c
 }
 
-// Object implements definition.Config.
+// Object implements definition.Config. It refuses what EncodeConfig refuses.
 func (c Config) Object() ([]byte, error) {
 	if _, err := EncodeConfig(c); err != nil {
 		return nil, err

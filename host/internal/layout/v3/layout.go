@@ -47,17 +47,19 @@ func (dialect) Root(n registry.Node) error {
 
 func (dialect) FromJob(c job.Config) definition.Config { return FromJob(c) }
 
-// join makes one text of class and YAML, and split takes it apart.
+// join makes one text of the class, in the first line, and the YAML.
 func join(class string, yaml []byte) []byte {
 	return append(append(make([]byte, 0, len(class)+1+len(yaml)), class+"\n"...), yaml...)
 }
 
+// split takes apart what join has made: the class is the first line.
 func split(text []byte) (class string, yaml []byte) {
 	line, yaml, _ := bytes.Cut(text, []byte("\n"))
 	return string(bytes.TrimSpace(line)), yaml
 }
 
-// Parse refuses a configuration of layout 2.1, whose job's own node is empty.
+// Parse reads a configuration that join has put together with its class. It refuses one of
+// layout 2.1, whose job's own node is empty.
 func (dialect) Parse(text []byte) (definition.Config, error) {
 	class, yaml := split(text)
 	if head := bytes.TrimSpace(bytes.TrimPrefix(yaml, []byte("\ufeff"))); class == "" && bytes.HasPrefix(head, []byte("{")) {
@@ -73,6 +75,8 @@ func (dialect) Parse(text []byte) (definition.Config, error) {
 	return *c, c.timeZone()
 }
 
+// Update changes the text of a configuration to c. Without a difference it returns text
+// itself; for a new job, text is empty.
 func (dialect) Update(text []byte, of definition.Config) ([]byte, error) {
 	c := of.(Config)
 	if len(text) == 0 {
@@ -84,12 +88,14 @@ func (dialect) Update(text []byte, of definition.Config) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	// UpdateConfig returns its own argument if nothing differs; then Update does as well.
 	if class == c.Class && len(now) == len(yaml) && (len(now) == 0 || &now[0] == &yaml[0]) {
 		return text, nil
 	}
 	return join(c.Class, now), nil
 }
 
+// Rules returns what the core uses of a configuration.
 func (dialect) Rules(read definition.Config) protocol.Config {
 	c := read.(Config)
 	return protocol.Config{
@@ -101,7 +107,8 @@ func (dialect) Rules(read definition.Config) protocol.Config {
 }
 
 // Mask hides the values of props and of extra configurations, since both may contain
-// passwords.
+// passwords. Without the class, which this text does not have, a script's command is one of
+// the props.
 func (dialect) Mask(text []byte) string {
 	c, _, err := read("", text)
 	if err != nil || c == nil {
@@ -121,6 +128,8 @@ func (dialect) Mask(text []byte) string {
 	return string(masked)
 }
 
+// Text returns the configuration in the nodes, with its class, which is in the job's own
+// node.
 func (dialect) Text(in jobtree.Kept) []byte {
 	if !in.Config.Exists {
 		return nil
@@ -128,11 +137,12 @@ func (dialect) Text(in jobtree.Kept) []byte {
 	return join(string(in.Root.Data), in.Config.Data)
 }
 
-// Version covers both nodes.
+// Version returns the version of a configuration. It changes with either of the two nodes.
 func (dialect) Version(in jobtree.Kept) protocol.Version {
 	return jobtree.VersionOf(in.Config) + "/" + jobtree.VersionOf(in.Root)
 }
 
+// versions takes apart what Version returns.
 func versions(v protocol.Version) (config, root int32) {
 	c, r, _ := strings.Cut(string(v), "/")
 	return jobtree.NodeVersion(protocol.Version(c)), jobtree.NodeVersion(protocol.Version(r))

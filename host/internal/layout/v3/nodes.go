@@ -9,7 +9,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// CreateConfig implements jobtree.ConfigNodes. As in ElasticJob the class comes last.
+// CreateConfig writes the configuration of a new job into two nodes. As in ElasticJob the
+// class comes last.
 func (dialect) CreateConfig(j jobtree.Job, c protocol.Spelled) []registry.Op {
 	class, yaml := split(spelling.Bytes(c))
 	return []registry.Op{
@@ -18,7 +19,7 @@ func (dialect) CreateConfig(j jobtree.Job, c protocol.Spelled) []registry.Op {
 	}
 }
 
-// SetConfig implements jobtree.ConfigNodes.
+// SetConfig writes a configuration, if both nodes still have the versions in have.
 func (dialect) SetConfig(j jobtree.Job, _, c protocol.Spelled, have protocol.Version) []registry.Op {
 	config, root := versions(have)
 	class, yaml := split(spelling.Bytes(c))
@@ -28,7 +29,8 @@ func (dialect) SetConfig(j jobtree.Job, _, c protocol.Spelled, have protocol.Ver
 	}
 }
 
-// CheckConfig implements jobtree.ConfigNodes.
+// CheckConfig makes the registry refuse the transaction unless both nodes have the versions
+// in have.
 func (dialect) CheckConfig(j jobtree.Job, have protocol.Version) []registry.Op {
 	config, root := versions(have)
 	return []registry.Op{
@@ -37,13 +39,17 @@ func (dialect) CheckConfig(j jobtree.Job, have protocol.Version) []registry.Op {
 	}
 }
 
+// Register returns the creation of the node with which a member takes part: YAML, as
+// ElasticJob 3 writes it.
 func (dialect) Register(j jobtree.Job, id job.InstanceID) []registry.Op {
 	lines, _ := snakeyaml.AppendText(nil, 0, "jobInstanceId", string(id))
 	lines, _ = snakeyaml.AppendText(lines, 0, "serverIp", id.IP())
 	return []registry.Op{{Kind: registry.CreateEphemeral, Path: j.Instance(id), Data: lines}}
 }
 
-// Unregister also takes back a request to the instance.
+// Unregister returns the deletion of the node with which a member takes part. A request to
+// it has a node of its own, which goes as well. The transaction is refused if a request has
+// come since the view.
 func (d dialect) Unregister(j jobtree.Job, in protocol.Instance) []registry.Op {
 	ops := []registry.Op{{Kind: registry.Delete, Path: j.Instance(in.ID), Version: in.Version}}
 	if in.Request != 0 {
@@ -52,6 +58,7 @@ func (d dialect) Unregister(j jobtree.Job, in protocol.Instance) []registry.Op {
 	return append(d.Unasked(j, in), ops...)
 }
 
+// Server returns the value of a server's node, with which an operator disables the server.
 func (dialect) Server(disabled bool) string {
 	if disabled {
 		return valueDisabled
@@ -68,7 +75,8 @@ func request(j jobtree.Job, id job.InstanceID) string {
 	return j.At(jobtree.NodeTrigger) + "/" + string(id)
 }
 
-// Request asks a foreign member again even if it was asked already.
+// Request asks an instance to begin, by a node of its own, or deletes that node. If one
+// exists already, the instance has still to see it, so Request only checks that it stays.
 func (d dialect) Request(j jobtree.Job, in protocol.Instance, asked bool) []registry.Op {
 	switch {
 	case asked && in.Request != 0:
@@ -82,8 +90,8 @@ func (d dialect) Request(j jobtree.Job, in protocol.Instance, asked bool) []regi
 	return []registry.Op{{Kind: registry.Delete, Path: request(j, in.ID), Version: registry.AnyVersion}}
 }
 
-// Unasked checks the request that was seen, or that there is none. A request's node
-// outlives its instance, so the instance is checked as well.
+// Unasked makes the registry refuse the transaction if a request has come or gone since the
+// view. A request's node outlives its instance, so the instance is checked as well.
 func (dialect) Unasked(j jobtree.Job, in protocol.Instance) []registry.Op {
 	ops := []registry.Op{{Kind: registry.Check, Path: j.Instance(in.ID), Version: in.Version}}
 	if in.Request != 0 {

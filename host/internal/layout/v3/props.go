@@ -20,6 +20,7 @@ const (
 	propCommand   = "script.command.line"
 )
 
+// propsOf returns properties as one text, with the names in order.
 func propsOf(values map[string]string) Props {
 	if len(values) == 0 {
 		return ""
@@ -35,7 +36,8 @@ func (p Props) values() map[string]string {
 	return values
 }
 
-// props returns all properties of a job.
+// props returns all properties of a job: those in Props, and those that are fields of
+// Config.
 func (c *Config) props() map[string]string {
 	values := c.Props.values()
 	if c.Dataflow {
@@ -60,8 +62,10 @@ func (c *Config) setProps(values map[string]string) {
 	c.Props = propsOf(values)
 }
 
-// javaOrder returns the names of properties in the order in which Java lists them: by their
-// place in a table that doubles whenever it is three quarters full.
+// javaOrder returns the names of properties in the order in which Java's HashMap lists
+// them: by their place in a table that doubles whenever it is three quarters full. The
+// place is the String's hash code, with the upper half folded into the lower. Names of the
+// same place are sorted.
 func javaOrder(props map[string]string) []string {
 	size := int32(16)
 	for int32(len(props)) >= size/4*3 {
