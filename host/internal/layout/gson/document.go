@@ -6,13 +6,14 @@ import (
 	"strings"
 )
 
-// Read reads one object, which only blanks may follow. It returns io.EOF if there is no
-// object at all.
+// Read reads one object into the values of o's members. Only blanks may follow it. Read
+// returns io.EOF if there is no object at all.
 func Read(text []byte, o *Object) error {
 	r := &reader{text: string(text), pos: len(text) - len(bytes.TrimPrefix(text, []byte("\ufeff")))}
 	return r.document(o)
 }
 
+// document reads the whole text, which is one object.
 func (r *reader) document(o *Object) error {
 	if _, err := r.next(); err != nil {
 		return err
@@ -44,7 +45,7 @@ func (r *reader) members(o *Object, unknown func() error) error {
 			}
 			return nil
 		}
-		m.from = r.pos
+		m.from = r.pos // where Update can replace the value
 		if err := r.value(m.Value); err != nil {
 			return fmt.Errorf("%s: %w", key, err)
 		}
@@ -55,6 +56,8 @@ func (r *reader) members(o *Object, unknown func() error) error {
 	return err
 }
 
+// value reads the next value into value, which is one of the pointers that a Member may
+// have.
 func (r *reader) value(value any) (err error) {
 	switch v := value.(type) {
 	case *string:
@@ -76,12 +79,12 @@ func (r *reader) value(value any) (err error) {
 	return err
 }
 
-// properties reads a nested object. If it occurs again, it replaces the first. An
-// unknown key in it breaks Java's reading.
+// properties reads a nested object. If it occurs again, it replaces the first, so all that
+// was read of that is forgotten. An unknown key in it breaks Java's reading.
 func (r *reader) properties(o *Object) error {
 	o.Begin()
 	for i := range o.Members {
-		o.Members[i].from = 0
+		o.Members[i].from = 0 // not in the text so far
 	}
 	return r.members(o, func() error { return r.fault("Java members can't read a configuration with this key here") })
 }

@@ -43,6 +43,7 @@ func (o *Object) find(key string) *Member {
 	return &o.Members[i]
 }
 
+// appendValue writes the value of a Member.
 func appendValue(b []byte, value any) []byte {
 	switch v := value.(type) {
 	case *string:
@@ -66,8 +67,8 @@ func appendValue(b []byte, value any) []byte {
 	return b
 }
 
-// appendText escapes what Java's library escapes: the characters that JSON requires, and
-// those that could do harm in a page or a script.
+// appendText writes a text in quotes. It escapes what Java's library escapes: the
+// characters that JSON requires, and those that could do harm in a page or a script.
 func appendText(b []byte, s string) []byte {
 	const short = "\"\"\\\\\tt\bb\nn\rr\ff" // pairs: a character and its letter
 	b = append(b, '"')

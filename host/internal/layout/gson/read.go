@@ -27,6 +27,7 @@ type reader struct {
 	depth int
 }
 
+// fault returns an error at the present position.
 func (r *reader) fault(format string, args ...any) error {
 	return fmt.Errorf("at byte %d: %s", r.pos, fmt.Sprintf(format, args...))
 }
@@ -59,7 +60,7 @@ func (r *reader) next() (byte, error) {
 }
 
 // object reads an object. For each member it calls value, which must read the member's
-// value. end is where another member goes.
+// value. end is where a further member would go: behind the last one.
 func (r *reader) object(value func(name string) error) (end int, err error) {
 	c, err := r.next()
 	if err != nil {
@@ -125,6 +126,8 @@ func (r *reader) name() (string, error) {
 	return name, nil
 }
 
+// unexpected returns a fault for the end of the text, where more is needed. It returns
+// other errors as they are.
 func (r *reader) unexpected(err error) error {
 	if errors.Is(err, io.EOF) {
 		return r.fault("the text ends too early")
@@ -132,6 +135,7 @@ func (r *reader) unexpected(err error) error {
 	return err
 }
 
+// enter consumes the bracket that begins an object or array, and counts the level.
 func (r *reader) enter() error {
 	r.pos++
 	r.depth++
@@ -211,6 +215,8 @@ func (r *reader) scalar() (text string, quoted bool, err error) {
 	return validText(rest[:n]), false, nil
 }
 
+// quoted reads a text up to the quote that ends it, which is the same as the one that
+// begins it.
 func (r *reader) quoted(quote byte) (string, error) {
 	r.pos++
 	var b strings.Builder
@@ -257,7 +263,7 @@ func (r *reader) escape() (rune, error) {
 			if pair := utf16.DecodeRune(unit, second); pair != utf8.RuneError {
 				return pair, nil
 			}
-			r.pos = before
+			r.pos = before // the second escape is a character of its own
 		}
 		return utf8.RuneError, nil // half of a surrogate pair
 	case 't':
@@ -275,6 +281,7 @@ func (r *reader) escape() (rune, error) {
 	}
 }
 
+// unit reads the four hexadecimal digits of an escape: one unit of UTF-16.
 func (r *reader) unit() (rune, error) {
 	if len(r.text)-r.pos < 4 {
 		return 0, r.fault("the text ends too early")
@@ -294,7 +301,7 @@ func keyword(text, word string) bool {
 	return len(text) == len(word) && strings.EqualFold(text, word)
 }
 
-// string reads a text, quoted or not, or a number.
+// string reads a text, quoted or not, or a number, which stands for its text.
 func (r *reader) string() (string, error) {
 	text, quoted, err := r.scalar()
 	switch {
@@ -308,6 +315,7 @@ func (r *reader) string() (string, error) {
 	return text, nil
 }
 
+// bool reads true or false, which have no quotes.
 func (r *reader) bool() (bool, error) {
 	text, quoted, err := r.scalar()
 	switch {
@@ -342,8 +350,8 @@ func (r *reader) int() (int32, error) {
 	return int32(f), nil
 }
 
-// javaDouble is Java's Double.parseDouble: blanks around and one letter for
-// the type are allowed.
+// javaDouble reads a number as Java's Double.parseDouble does: blanks around it, and one
+// letter for the type, are allowed. Go would also allow underscores.
 func javaDouble(s string) (float64, bool) {
 	s = strings.TrimFunc(s, func(c rune) bool { return c <= ' ' })
 	if s != "" && strings.IndexByte("fFdD", s[len(s)-1]) >= 0 {

@@ -30,7 +30,8 @@ type edit struct {
 	text     []byte
 }
 
-// edits returns the changes that give the text from which o was read the values of want.
+// edits returns the changes that give the text from which o was read the values of want. o
+// must have all keys of want.
 func (o *Object) edits(want *Object) []edit {
 	var edits []edit
 	for _, m := range want.Members {
@@ -38,13 +39,13 @@ func (o *Object) edits(want *Object) []edit {
 		text := appendValue(nil, m.Value)
 		inner, nested := have.Value.(*Object)
 		switch {
-		case bytes.Equal(text, appendValue(nil, have.Value)):
-		case have.from == 0:
+		case bytes.Equal(text, appendValue(nil, have.Value)): // no change
+		case have.from == 0: // the text does not have the key
 			text = append(append(appendText(nil, m.Key), ':'), text...)
 			if !o.empty {
 				text = append([]byte{','}, text...)
 			}
-			o.empty = false
+			o.empty = false // the next one needs a comma
 			edits = append(edits, edit{o.end, o.end, text})
 		case nested:
 			edits = append(edits, inner.edits(m.Value.(*Object))...)

@@ -20,7 +20,7 @@ func validText(s string) string {
 	return b.String()
 }
 
-// decode returns the first character as Java reads it, and its bytes.
+// decode returns the first character of s as Java reads it, and how many bytes it takes.
 func decode(s string) (r rune, size int) {
 	if r, size = utf8.DecodeRuneInString(s); r == utf8.RuneError && size == 1 {
 		size = malformed(s)
@@ -28,8 +28,10 @@ func decode(s string) (r rune, size int) {
 	return r, size
 }
 
-// malformed returns the number of bytes that stand for one U+FFFD. Java reads all three bytes
-// of a half of a surrogate pair as one.
+// malformed returns how many bytes at the beginning of s, which are no character, Java
+// reads as one U+FFFD: the first, and those that could continue it. low and high bound the
+// next byte; the second byte has narrower bounds after some first bytes. Java also reads
+// all three bytes of half a surrogate pair as one.
 func malformed(s string) int {
 	most, low, high := 1, byte(0x80), byte(0xbf)
 	switch c := s[0]; {

@@ -15,8 +15,9 @@ import (
 // ErrNone is the error of Back for a job without a migration to take back.
 var ErrNone = errors.New("there is no migration to take back")
 
-// Back plans to return a job to the layout that it had, or that it still has if the
-// migration was interrupted.
+// Back plans to return a job to the layout that it had before its migration. If the
+// migration was interrupted before it changed the layout, Back plans to delete what it has
+// copied. It returns ErrNone if there is neither.
 func Back(namespace, name string, t Tree) (*Plan, error) {
 	t = t.linked()
 	mark, err := t.mark()
@@ -52,7 +53,9 @@ func Back(namespace, name string, t Tree) (*Plan, error) {
 	}
 	p := &Plan{From: is, To: mark.From, job: job}
 	if byServer(mark.From) {
-		now := maps.Clone(want) // with the nodes that are deleted after the turn
+		// Of the tree that is wanted, and the copies, Turn makes the former layout. Only
+		// then are the copies deleted, since members of that layout do not read them.
+		now := maps.Clone(want)
 		for path, n := range t {
 			if path != jobtree.NodeMigration && within(path, copies(mark.Ours)...) {
 				now[path] = n
@@ -69,7 +72,8 @@ func Back(namespace, name string, t Tree) (*Plan, error) {
 	return p, nil
 }
 
-// restored returns the tree before the migration.
+// restored returns the tree as it was before the migration m: without what it has added,
+// and with the values that it has kept.
 func (t Tree) restored(m *spelling.Migration) Tree {
 	old := t.without(append(slices.Clone(m.Added), jobtree.NodeMigration, jobtree.NodeConfig, jobtree.NodeServers)...)
 	if byServer(m.From) {
@@ -81,8 +85,9 @@ func (t Tree) restored(m *spelling.Migration) Tree {
 	return old
 }
 
-// unchanged returns an error if the job has been changed since, because going back would
-// lose the change. To find out, it plans the migration again.
+// unchanged returns an error if the job has been changed since its migration, because going
+// back would lose the change. To find out, it plans the migration of old, the tree before
+// it, again, and compares the result with the present tree, t.
 func unchanged(namespace, name string, t, old Tree, mark *spelling.Migration) error {
 	_, again, err := forward(namespace, name, mark.To, old)
 	if err != nil {

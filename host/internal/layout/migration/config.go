@@ -14,7 +14,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// config moves the configuration. That of any layout is first converted to 2.1.
+// config puts the configuration into the intended tree, in the layout that the job moves
+// to. That of any layout is first converted to 2.1.
 func (m *moving) config() error {
 	c, text, err := m.read()
 	if err != nil {

@@ -37,7 +37,7 @@ func Forward(namespace, name, to string, t Tree) (*Plan, error) {
 	return p, err
 }
 
-// forward also returns the intended tree.
+// forward is Forward. It also returns the intended tree.
 func forward(namespace, name, to string, t Tree) (*Plan, Tree, error) {
 	of, ok := targets[to]
 	if !ok {
@@ -55,7 +55,7 @@ func forward(namespace, name, to string, t Tree) (*Plan, Tree, error) {
 	switch {
 	case m.from == to:
 		return m.settle(mark), m.tree, nil
-	case slices.Index(order, m.from) > slices.Index(order, to):
+	case slices.Index(order, m.from) > slices.Index(order, to): // to an older layout
 		return nil, nil, fmt.Errorf("it is of layout %s, and a job is moved to a later layout only; --back takes a migration back", m.from)
 	case mark != nil:
 		return nil, nil, fmt.Errorf("it came from layout %s, and what is kept to go back is still there; once a member has joined, migrate it --to %s again, which deletes that", mark.From, m.from)
@@ -79,7 +79,8 @@ func forward(namespace, name, to string, t Tree) (*Plan, Tree, error) {
 	return p, m.want, nil
 }
 
-// mark returns the migration that was kept for going back; nil if there is none.
+// mark returns the migration that was kept for going back; nil if there is none. It refuses
+// one that names other nodes than a migration writes, since Back would write them.
 func (t Tree) mark() (*spelling.Migration, error) {
 	m, err := spelling.DecodeMigration(t[jobtree.NodeMigration])
 	if err != nil {
@@ -101,7 +102,8 @@ func (t Tree) mark() (*spelling.Migration, error) {
 	return m, nil
 }
 
-// spelledAnew reports whether a migration may rewrite the node.
+// spelledAnew reports whether a migration may rewrite the node, because the layouts spell
+// it differently.
 func spelledAnew(path string) bool {
 	return path == "" || within(path, jobtree.NodeConfig, jobtree.NodeServers)
 }
@@ -132,7 +134,9 @@ func (m *moving) kept() (spelling.Migration, error) {
 // node of instances anew.
 func (t Tree) joined() bool { return t[jobtree.NodeInstances].Stat.ChildVersion > 0 }
 
-// settle plans to delete what was kept for going back.
+// settle plans to delete what was kept for going back, for a job that has the layout
+// already. It plans nothing if that is deleted, or if no member has joined yet, so that the
+// way back is still open.
 func (m *moving) settle(mark *spelling.Migration) *Plan {
 	p := &Plan{From: m.from, To: m.to, job: m.job}
 	switch {
@@ -147,7 +151,8 @@ func (m *moving) settle(mark *spelling.Migration) *Plan {
 	return p
 }
 
-// move makes the intended tree.
+// move makes the intended tree. Nodes of servers, instances and keys go, since layouts
+// spell them differently. What the intended layout needs of them is put there again.
 func (m *moving) move() error {
 	m.want = m.tree.without(jobtree.NodeServers, jobtree.NodeInstances)
 	if byServer(m.from) {
@@ -161,6 +166,8 @@ func (m *moving) move() error {
 			m.want.put(path, []byte{})
 		}
 	}
+	// The nodes of keys are gone from the intended tree; config reads them from the present
+	// one.
 	if err := m.config(); err != nil {
 		return err
 	}
@@ -174,7 +181,8 @@ func (m *moving) move() error {
 	return nil
 }
 
-// readable refuses a configuration with which no member could run the job.
+// readable refuses a configuration with which no member could run the job. It reads the
+// intended nodes as a member would.
 func (m *moving) readable() error {
 	d := layout.New(m.to, "", m.name).NewDecoder(nil)
 	root := layout.New(m.to, "", m.name).Root()
@@ -186,6 +194,7 @@ func (m *moving) readable() error {
 	return nil
 }
 
+// note adds a text about what the layout cannot hold.
 func (m *moving) note(format string, args ...any) {
 	m.notes = append(m.notes, fmt.Sprintf(format, args...))
 }

@@ -47,10 +47,13 @@ func (m *moving) servers() error {
 	return nil
 }
 
-// items moves what nodes of items hold.
+// items moves what layouts 1 and 2.0 keep in nodes of items: when they last began and
+// ended, marks, and offsets. The moments go into an assignment, so that members of ours
+// know which instants have begun.
 func (m *moving) items() error {
 	var begun, ended []int64
 	var failed error
+	// A begin in the future would keep the item from beginning until then.
 	moment := func(path string, n registry.Node) int64 {
 		ms, err := servertree.ParseMillis(string(n.Data))
 		if latest := n.Stat.ModifiedAt.Add(maxAhead); err == nil && time.UnixMilli(ms).After(latest) {
@@ -86,6 +89,8 @@ func (m *moving) items() error {
 	if failed != nil {
 		return failed
 	}
+	// Servers of ours have left an assignment and records, which are newer than the nodes
+	// of items unless members of ElasticJob came later.
 	if m.tree.ours() {
 		return m.foreignBegins()
 	}
@@ -140,7 +145,8 @@ func (m *moving) foreignBegins() error {
 	return nil
 }
 
-// seen is the view of servers of ours in the job's present layout.
+// seen returns the view that servers of ours would have in the job's present layout. It
+// applies all nodes that a mirror would follow.
 func (m *moving) seen() *protocol.View {
 	l := layout.New(m.from, "", m.name)
 	d := l.NewDecoder(nil)
@@ -158,13 +164,14 @@ func (m *moving) seen() *protocol.View {
 // maxAhead is how far a member's clock may be ahead of the registry's.
 const maxAhead = time.Hour
 
+// set sets the value of item i in a list, which grows as needed.
 func set(all []int64, i int, ms int64) []int64 {
 	all = append(all, make([]int64, max(0, i+1-len(all)))...)
 	all[i] = ms
 	return all
 }
 
-// below puts a node of an item into the tree, with those above it.
+// below puts a node of an item into the intended tree, with the two above it.
 func (m *moving) below(dir, item, name string, data []byte) {
 	m.want.put(dir, []byte{})
 	m.want.put(dir+"/"+item, []byte{})

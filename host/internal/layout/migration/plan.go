@@ -35,7 +35,7 @@ type Plan struct {
 	job jobtree.Job // in the layout To, if this release knows that
 }
 
-// Ops returns all operations in order.
+// Ops returns all operations in order. A Plan with Rest has no Copy.
 func (p *Plan) Ops() []registry.Op {
 	if len(p.Rest) == 0 {
 		return slices.Concat(p.Copy, p.Turn)
@@ -50,8 +50,8 @@ type Write struct {
 	Data []byte
 }
 
-// Writes returns all changes in order, without Fence, which changes no value. A node that is
-// deleted and created again is one change.
+// Writes returns all changes in order, without Fence, which changes no value. A node that
+// is deleted and created again is one change, "renew".
 func (p *Plan) Writes() []Write {
 	var all []Write
 	deleted := map[string]int{} // by path: the index in all
@@ -126,12 +126,14 @@ func (p *Plan) change(root string, t, want Tree) {
 	}
 }
 
-// sweepCopies plans to delete what a migration from layout 1 or 2.0 has copied, once the job has
-// that layout, in which its own node is empty.
+// sweepCopies plans to delete what a migration from layout 1 or 2.0 has copied, once the
+// job has that layout again. The job's own node is empty there; each part sets it, so that
+// a Turn that was planned before is refused. ours says that servers of ours have run the
+// job; otherwise a part is refused once they do.
 func (p *Plan) sweepCopies(root string, t Tree, ours bool) {
 	p.Fence = []registry.Op{
 		{Kind: registry.Absent, Path: at(root, jobtree.NodeMigration)},
-		{Kind: registry.Set, Path: root, Data: t[""].Data, Version: registry.AnyVersion}, // each Turn checks the version
+		{Kind: registry.Set, Path: root, Data: t[""].Data, Version: registry.AnyVersion},
 	}
 	if !ours {
 		p.Fence = append(p.Fence, registry.Op{Kind: registry.Absent, Path: at(root, jobtree.NodeMembers)})
@@ -139,7 +141,7 @@ func (p *Plan) sweepCopies(root string, t Tree, ours bool) {
 	p.sweep(root, t, copies(ours)...)
 }
 
-// sweep plans to delete these nodes and those below them, in the order of nodes.
+// sweep plans to delete these nodes, one after the other, each after those below it.
 func (p *Plan) sweep(root string, t Tree, nodes ...string) {
 	for _, node := range nodes {
 		for _, path := range slices.Backward(t.paths()) {
@@ -150,6 +152,8 @@ func (p *Plan) sweep(root string, t Tree, nodes ...string) {
 	}
 }
 
+// at returns the whole path of a node, by its path below the job's own node; "" is that
+// node.
 func at(root, path string) string {
 	if path == "" {
 		return root

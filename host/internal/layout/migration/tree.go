@@ -26,7 +26,8 @@ func (t Tree) paths() []string { return slices.Sorted(maps.Keys(t)) }
 
 func (t Tree) put(path string, data []byte) { t[path] = registry.Node{Exists: true, Data: data} }
 
-// linked returns the tree with children listed by its paths.
+// linked returns a copy of the tree in which the children of each node are those that the
+// tree has, whatever its nodes list.
 func (t Tree) linked() Tree {
 	all := make(Tree, len(t))
 	for _, path := range t.paths() {
@@ -47,7 +48,8 @@ func (t Tree) linked() Tree {
 	return all
 }
 
-// Same reports whether two trees have the same nodes, which nobody has written in between.
+// Same reports whether two reads of a tree gave the same nodes, none of them written in
+// between.
 func (t Tree) Same(other Tree) bool {
 	return maps.EqualFunc(t, other, func(a, b registry.Node) bool {
 		return a.Stat.Created == b.Stat.Created && a.Stat.Modified == b.Stat.Modified
@@ -79,7 +81,8 @@ func copies(ours bool) []string {
 }
 
 // layout returns the layout of the tree. It refuses a tree that also has nodes of another
-// layout.
+// layout, since its members may still run. m is the migration that is kept for going back,
+// or nil; nodes that stay for that are accepted.
 func (t Tree) layout(m *spelling.Migration) (string, error) {
 	if t[jobtree.NodeRemoval].Exists && !t[jobtree.NodeConfig].Exists {
 		return "", errors.New("only the rest of an unfinished removal is there; job remove finishes it")
@@ -129,7 +132,9 @@ func byServer(of string) bool { return of == job.Layout1 || of == job.Layout20 |
 // whether these are below servers.
 var families = map[bool]string{true: "1 or 2.0", false: "2.1 or 3"}
 
-// familyOf returns the family whose members write such a node; "" if both do.
+// familyOf returns the family of layouts whose members write such a node; "" if both do.
+// Marks for a misfire and a disabled item count as both, since an interrupted migration
+// leaves them.
 func familyOf(path string, n registry.Node) string {
 	parts := strings.Split(path, "/")
 	last := parts[len(parts)-1]
@@ -138,13 +143,13 @@ func familyOf(path string, n registry.Node) string {
 		return families[true]
 	case within(path, jobtree.NodeInstances, jobtree.NodeTrigger, jobtree.NodeLeaderInstance),
 		parts[0] == jobtree.NodeServers && len(parts) == 2 && len(n.Data) > 0,
-		parts[0] == jobtree.NodeSharding && len(parts) == 3 && last != jobtree.MarkMisfire && last != jobtree.MarkDisabled: // an interrupted migration leaves them as well
+		parts[0] == jobtree.NodeSharding && len(parts) == 3 && last != jobtree.MarkMisfire && last != jobtree.MarkDisabled:
 		return families[false]
 	}
 	return ""
 }
 
-// whole refuses a configuration with parts of another layout.
+// whole refuses a configuration of the layout of, if it has parts as in another layout.
 func (t Tree) whole(of string) error {
 	var also string
 	config := strings.TrimSpace(string(t[jobtree.NodeConfig].Data))
@@ -167,7 +172,7 @@ func (t Tree) whole(of string) error {
 // maxNamed is how many nodes an error names.
 const maxNamed = 5
 
-// atRest refuses a tree with a node that a session holds.
+// atRest refuses a tree with a node that a session holds: a member may still run the job.
 func (t Tree) atRest() error {
 	var held []string
 	for _, path := range t.paths() {

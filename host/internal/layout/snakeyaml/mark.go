@@ -8,8 +8,9 @@ import (
 const mark = "\ufeff"
 
 // withoutMarks returns the text with another character of the same size in place of each
-// U+FEFF behind the beginning, and that character. When the parser's buffer happens to begin
-// with U+FEFF, the parser skips the first character of each line.
+// U+FEFF behind the beginning, and that character, stand; "" if nothing was replaced. The
+// parser has a fault: when its buffer happens to begin with U+FEFF, it skips the first
+// character of each line.
 func withoutMarks(text []byte) (plain []byte, stand string) {
 	if bytes.LastIndex(text, []byte(mark)) <= 0 {
 		return text, ""

@@ -19,7 +19,7 @@ var (
 
 const merge = "<<"
 
-// isText reports whether a scalar without quotes is a text.
+// isText reports whether a scalar without quotes is a text, not a number or another type.
 func isText(s string) bool {
 	return s != merge && !boolean.MatchString(s) && !null.MatchString(s) && !number.MatchString(s) && !moment.MatchString(s)
 }

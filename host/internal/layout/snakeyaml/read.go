@@ -105,7 +105,7 @@ func invalidAt(text []byte) int {
 	return -1
 }
 
-// parse returns the nodes of a text; nil if there are none.
+// parse returns the outermost node of a text; nil if there is none.
 func parse(text []byte) (root *yaml.Node, err error) {
 	defer func() {
 		if fault := recover(); fault != nil { // the library may panic, and a foreign text must not end the program
@@ -132,13 +132,14 @@ func parse(text []byte) (root *yaml.Node, err error) {
 	return document.Content[0], nil
 }
 
+// at returns an error with the line and column of a node.
 func at(n *yaml.Node, format string, args ...any) error {
 	return fmt.Errorf("line %d, column %d: %w", max(n.Line, 1), max(n.Column, 1), fmt.Errorf(format, args...))
 }
 
 var lineOf = regexp.MustCompile(`^(?:yaml: )?(?:unmarshal errors:\s+)?(?:line (\d+): )?(.*)`)
 
-// placed adds a column to an error of the parser, which has only the line: the column where
+// placed adds a column to an error of the parser, which names only a line: the column where
 // that line's text begins.
 func placed(text []byte, err error) error {
 	m := lineOf.FindStringSubmatch(err.Error())
@@ -163,7 +164,8 @@ type reader struct {
 }
 
 // afterTab reports whether there is a tab among the blanks before a node. SnakeYAML allows
-// only spaces there.
+// only spaces there. Nodes come in the order of the text, so afterTab goes on from the node
+// before if that is on the same line.
 func (r *reader) afterTab(n *yaml.Node) bool {
 	if n.Line < 1 || n.Line > len(r.lines) {
 		return false
@@ -220,6 +222,8 @@ func (r *reader) value(n *yaml.Node, depth int) (*Value, error) {
 	return v, nil
 }
 
+// entries reads the keys of a mapping, n, into v. The values of kept keys are not read if
+// they are outermost.
 func (r *reader) entries(v *Value, n *yaml.Node, depth int) error {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, err := r.value(n.Content[i], depth+1)
@@ -252,7 +256,8 @@ func (v *Value) String() (text string, set bool, err error) {
 	return v.Text, true, nil
 }
 
-// Printed returns the value as Java prints it where any type is allowed.
+// Printed returns the value as Java prints it where any type is allowed. It refuses numbers
+// and moments that Java prints in another form.
 func (v *Value) Printed() (string, error) {
 	text, set, err := v.String()
 	switch {
@@ -293,6 +298,7 @@ func (v *Value) Int() (int32, error) {
 	return 0, v.fault("expected a decimal number of 32 bits")
 }
 
+// fault returns an error at the place of the value.
 func (v *Value) fault(what string) error {
 	return fmt.Errorf("line %d, column %d: %s", v.Line, v.Column, what)
 }

@@ -12,6 +12,8 @@ type shape struct {
 	odd        bool // only double quotes can hold it
 }
 
+// plain, quoted and literal report whether a text can be written without quotes, in single
+// quotes, or line by line.
 func (s *shape) plain() bool   { return !s.indicators && !s.edges && s.quoted() }
 func (s *shape) quoted() bool  { return !s.breakBlank && !s.odd }
 func (s *shape) literal() bool { return !s.endsBlank && !s.odd }
@@ -27,12 +29,13 @@ func isBreak(r rune) bool { return strings.ContainsRune(breaks, r) }
 // isBlank: a blank, a break or the end.
 func isBlank(r rune) bool { return strings.ContainsRune(blanks+breaks, r) }
 
-// printable is what a text may have that is written as it is.
+// printable reports whether a character may be in a text without an escape.
 func printable(r rune) bool {
 	return r == '\t' || r == '\n' || r == '\r' || r == '\u0085' || r >= ' ' && r <= '~' ||
 		r >= '\u00a0' && r <= '\ud7ff' || r >= '\ue000' && r <= '\ufffd' || r >= '\U00010000'
 }
 
+// shapeOf finds the shape of a text, as SnakeYAML analyses it.
 func shapeOf(text []rune) (s shape) {
 	if head := string(text[:min(3, len(text))]); head == "---" || head == "..." {
 		s.indicators = true

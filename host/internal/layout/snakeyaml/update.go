@@ -25,8 +25,9 @@ func (d *Document) Lines(entry int) []byte {
 }
 
 // Update changes the text of a document, and leaves everything else as it is, byte for
-// byte. A new key is inserted before the first greater one. Update returns false if entries
-// share lines; then the whole text must be written anew.
+// byte. A new key is inserted before the first greater one. Of a repeated key, it changes
+// the entry that counts. Update returns false if entries share lines; then the whole text
+// must be written anew.
 func (d *Document) Update(changes []Change) ([]byte, bool) {
 	if d.lines == nil {
 		return nil, false
@@ -59,7 +60,7 @@ func (d *Document) Update(changes []Change) ([]byte, bool) {
 	at := 0
 	for _, e := range edits {
 		text = append(text, d.text[at:e.from]...)
-		if n := len(text); n > 0 && text[n-1] != '\n' && len(e.Lines) > 0 {
+		if n := len(text); n > 0 && text[n-1] != '\n' && len(e.Lines) > 0 { // the last line may have no end
 			text = append(text, '\n')
 		}
 		text = append(text, e.Lines...)
@@ -87,8 +88,8 @@ func (d *Document) place(key string) int {
 	return k
 }
 
-// span returns where the lines of an entry are, without comments and blank lines behind
-// them.
+// span returns where the lines of entry k are. Comments and blank lines behind them belong
+// to none, so that they stay when the entry is replaced.
 func (d *Document) span(k int) (from, until int) {
 	from, until = d.lines[k], d.lines[k+1]
 	for until > from {
@@ -106,7 +107,8 @@ func (d *Document) span(k int) (from, until int) {
 }
 
 // findLines finds where the lines of each entry begin. It finds none if a key is not at the
-// beginning of its line, or if something other than a comment follows the last entry.
+// beginning of its line, or if something other than a comment follows the last entry, such
+// as the mark "..." that ends a document.
 func (d *Document) findLines(root *yaml.Node) {
 	begins := lineBegins(d.text)
 	var lines []int
@@ -125,7 +127,8 @@ func (d *Document) findLines(root *yaml.Node) {
 	d.lines = append(lines, len(d.text))
 }
 
-// beginsWith reports whether a line begins with a key, with or without quotes.
+// beginsWith reports whether a line begins with a key, with or without quotes. Otherwise
+// something is before the key, such as a tag.
 func beginsWith(line []byte, key *yaml.Node) bool {
 	begin := key.Value + ":"
 	if key.Style == yaml.SingleQuotedStyle {

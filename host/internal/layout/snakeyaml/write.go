@@ -67,7 +67,7 @@ type writer struct {
 	ended  bool // a line break of the text has ended the line
 }
 
-// units returns the number of Java chars in a text.
+// units returns the number of Java's chars in a text: two for a character above U+FFFF.
 func units(text []rune) int {
 	n := len(text)
 	for _, r := range text {
@@ -78,6 +78,7 @@ func units(text []rune) int {
 	return n
 }
 
+// put writes texts, and counts their columns.
 func (w *writer) put(texts ...string) {
 	for _, t := range texts {
 		w.b = append(w.b, t...)
@@ -94,7 +95,7 @@ func (w *writer) next() {
 	w.column = w.indent
 }
 
-// line writes a text up to the end of its last line.
+// line writes a text in the style that fits it, and the end of its last line.
 func (w *writer) line(text string) []byte {
 	if w.scalar([]rune(text), false); !w.ended {
 		w.b = append(w.b, '\n')
@@ -102,7 +103,8 @@ func (w *writer) line(text string) []byte {
 	return w.b
 }
 
-// scalar writes a text in the first style that can hold it. A key stays in one line.
+// scalar writes a text in the first style that can hold it. A key stays in one line, so it
+// is not split.
 func (w *writer) scalar(text []rune, key bool) {
 	s := shapeOf(text)
 	switch {
@@ -121,8 +123,9 @@ func (w *writer) scalar(text []rune, key bool) {
 	}
 }
 
-// plain writes a text without quotes. In place of a single blank it may continue on the
-// next line.
+// plain writes a text without quotes. If split is true and the line is long, it continues
+// on the next line in place of a single blank. Each pass of the loop takes a sequence of
+// blanks, or of other characters.
 func (w *writer) plain(text []rune, split bool) {
 	for i := 0; i < len(text); {
 		end := i + 1
@@ -138,7 +141,8 @@ func (w *writer) plain(text []rune, split bool) {
 	}
 }
 
-// single writes a text in single quotes.
+// single writes a text in single quotes. It splits lines as plain does, but not at the ends
+// of the text, where a blank would be lost.
 func (w *writer) single(text []rune, split bool) {
 	w.put("'")
 	for i := 0; i < len(text); {
@@ -156,6 +160,7 @@ func (w *writer) single(text []rune, split bool) {
 	w.put("'")
 }
 
+// quoted writes a part of a text in single quotes. A quote within it is doubled.
 func (w *writer) quoted(text []rune) {
 	for i, part := range strings.Split(string(text), "'") {
 		if i > 0 {
@@ -170,7 +175,9 @@ var escapes = map[rune]string{
 	'"': `"`, '\\': `\`, '\u0085': "N", '\u00a0': "_", '\u2028': "L", '\u2029': "P",
 }
 
-// double writes a text in double quotes, where a backslash ends a line that goes on.
+// double writes a text in double quotes. If split is true, a long line may end behind a
+// backslash, and go on in the next line. It does so at the same characters as SnakeYAML,
+// which counts in Java's chars, so a character above U+FFFF counts twice.
 func (w *writer) double(text []rune, split bool) {
 	w.put(`"`)
 	total, at := units(text), 0 // in Java's chars
@@ -190,7 +197,7 @@ func (w *writer) double(text []rune, split bool) {
 			case printable(r):
 				w.put(string(r))
 			default:
-				w.put(`\u`, strconv.FormatInt(int64(r)+0x10000, 16)[1:])
+				w.put(`\u`, strconv.FormatInt(int64(r)+0x10000, 16)[1:]) // with four digits
 			}
 			start = i + 1
 		}
@@ -205,6 +212,7 @@ func (w *writer) double(text []rune, split bool) {
 			flush(i)
 			w.put(`\`)
 			w.next()
+			// A blank at the beginning of a line would not count.
 			if start < len(text) && text[start] == ' ' {
 				w.put(`\`)
 			}
@@ -215,7 +223,9 @@ func (w *writer) double(text []rune, split bool) {
 	w.put(`"`)
 }
 
-// literal writes a text of several lines as it is.
+// literal writes a text of several lines, each in a line of its own, below a sign. A 2
+// behind the sign gives the indent if the first line does not show it. A minus says that
+// the text does not end in a line break, a plus that it ends in several or consists of one.
 func (w *writer) literal(text []rune) {
 	w.put("|")
 	if text[0] == ' ' || isBreak(text[0]) {

@@ -15,12 +15,13 @@ type backfillJSON struct {
 	Instants []int64 `json:"instants"`
 }
 
-// EncodeBackfill returns the value of such a node.
+// EncodeBackfill returns the value of a node with an item's waiting instants.
 func EncodeBackfill(f *protocol.Backfill) []byte {
 	return jsonvalue.Encode(backfillJSON{V: Version, By: f.By, Instants: f.Instants})
 }
 
-// DecodeBackfill reads the value of such a node.
+// DecodeBackfill reads what EncodeBackfill wrote into f, whose Item is set by the caller.
+// It refuses instants that are not ascending and positive.
 func DecodeBackfill(f *protocol.Backfill, data []byte) error {
 	var v backfillJSON
 	if err := jsonvalue.Decode(data, &v); err != nil {

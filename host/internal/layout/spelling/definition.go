@@ -18,7 +18,8 @@ func (t text) Same(as protocol.Spelled) bool { return bytes.Equal(t, Bytes(as)) 
 
 func (t text) String() string { return string(t) }
 
-// Spelled returns the part of a definition in a node; nil if the node is missing.
+// Spelled returns the part of a definition in a node with that value; nil if the node is
+// missing.
 func Spelled(data []byte) protocol.Spelled {
 	if data == nil {
 		return nil
@@ -26,7 +27,7 @@ func Spelled(data []byte) protocol.Spelled {
 	return text(data)
 }
 
-// Bytes returns the text of a part.
+// Bytes returns the text of a part; nil for a part that is missing.
 func Bytes(part protocol.Spelled) []byte {
 	t, _ := part.(text)
 	return t

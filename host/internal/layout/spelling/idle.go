@@ -9,6 +9,8 @@ type idleJSON struct {
 	Unattended int64 `json:"unattended,omitempty"` // the job had no member up to then
 }
 
+// idleOf converts what the core knows of times without begins to its JSON; idle converts it
+// back.
 func idleOf(d *protocol.Idle) idleJSON {
 	j := idleJSON{Resumed: d.Resumed, Unattended: d.Unattended}
 	for _, s := range d.Spans {
@@ -17,6 +19,7 @@ func idleOf(d *protocol.Idle) idleJSON {
 	return j
 }
 
+// idle is the reverse of idleOf.
 func (j *idleJSON) idle() protocol.Idle {
 	d := protocol.Idle{Resumed: j.Resumed, Unattended: j.Unattended}
 	for _, s := range j.Idle {

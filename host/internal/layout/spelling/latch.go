@@ -19,7 +19,8 @@ const (
 	LatchName   = "latch-"
 )
 
-// Contender returns the token of a session in the queues of latches.
+// Contender returns the token by which a session recognises its places in the queues of
+// latches. It has the form of a UUID, as in ElasticJob, and depends on the session alone.
 func Contender(session int64) string {
 	var b [8]byte
 	binary.BigEndian.PutUint64(b[:], uint64(session))
@@ -28,7 +29,8 @@ func Contender(session int64) string {
 	return digits[:8] + "-" + digits[8:12] + "-" + digits[12:16] + "-" + digits[16:20] + "-" + digits[20:]
 }
 
-// Queue sorts the places of a latch.
+// Queue returns the places of a latch in their order, from the names of the nodes below it.
+// Token is "" for a name that has none.
 func Queue(names []string) []protocol.Contender {
 	if len(names) == 0 {
 		return nil
@@ -48,7 +50,7 @@ func Queue(names []string) []protocol.Contender {
 	return q
 }
 
-// rank returns the text by which the places are sorted.
+// rank returns the text by which a place is sorted: the number at the end of its name.
 func rank(name string) string {
 	if k := strings.LastIndex(name, LatchName); k >= 0 {
 		return name[k+len(LatchName):]
@@ -56,8 +58,8 @@ func rank(name string) string {
 	return name
 }
 
-// Whose adds to the places the members that hold them, as far as tokens of our members show
-// that.
+// Whose returns the places with the members that hold them. It knows only members of ours,
+// by the tokens of their sessions; Holder is "" for others.
 func Whose(q []protocol.Contender, members []protocol.Member) []protocol.Contender {
 	if len(q) == 0 {
 		return nil

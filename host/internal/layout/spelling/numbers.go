@@ -25,8 +25,8 @@ const (
 // MaxItems bounds the memory that a foreign node can make us allocate.
 const MaxItems = 100_000
 
-// ItemNumber returns the number of an item by its name. Nodes with other names are not
-// ours.
+// ItemNumber returns the number of an item by the name of its node. It refuses other
+// spellings of a number, such as 01, since no member writes such a node.
 func ItemNumber(s string) (int, bool) {
 	i, err := strconv.Atoi(s)
 	if err != nil || i < 0 || i >= MaxItems || strconv.Itoa(i) != s {
@@ -35,8 +35,8 @@ func ItemNumber(s string) (int, bool) {
 	return i, true
 }
 
-// Minutes returns a number of minutes, none if it is negative. Java's largest one would be more than
-// a Duration has.
+// Minutes returns n minutes; none if n is negative. It bounds n, since Java's largest
+// number of minutes is longer than a Duration.
 func Minutes(n int32) time.Duration {
 	return time.Duration(max(0, min(int64(n), math.MaxInt64/int64(time.Minute)))) * time.Minute
 }

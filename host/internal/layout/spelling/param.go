@@ -11,6 +11,7 @@ import (
 // would begin the run with the job's parameter.
 const paramVersion = 2
 
+// versionOf returns the version of a value with one run.
 func versionOf(e *protocol.Entry) int {
 	if e.Param != "" {
 		return paramVersion

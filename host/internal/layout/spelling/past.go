@@ -28,6 +28,8 @@ type cronJSON struct {
 	Cron  string `json:"cron,omitempty"`
 }
 
+// pastOf converts what the core keeps of the past to its JSON; past converts it back. What
+// is zero is left out.
 func pastOf(p *protocol.Past) pastJSON {
 	j := pastJSON{Begun: p.Begun, Ended: p.Ended}
 	if p.Flow != (protocol.Flow{}) {
@@ -51,6 +53,9 @@ func pastOf(p *protocol.Past) pastJSON {
 	return j
 }
 
+// past is the reverse of pastOf. It ignores parts that this release would not write, such
+// as streaks that are not ascending by item. They are only for operators, so they are no
+// reason to refuse the record.
 func (j *pastJSON) past() protocol.Past {
 	p := protocol.Past{Begun: j.Begun, Ended: j.Ended}
 	if len(j.Flow) == 2 {

@@ -16,7 +16,8 @@ type plain struct {
 	odd  bool
 }
 
-// decodePlain is jsonvalue.Decode, faster where data is plain.
+// decodePlain is jsonvalue.Decode, faster where data is plain. read reads plain data into
+// v.
 func decodePlain[T any](data []byte, v *T, read func(*plain)) error {
 	if plainly(data, read) {
 		return nil
@@ -33,7 +34,7 @@ func plainly(data []byte, read func(*plain)) bool {
 	return !p.odd && p.at == len(data)
 }
 
-// take skips a text if it comes next.
+// take skips a text if it comes next, and reports whether it did.
 func (p *plain) take(text string) bool {
 	if rest := p.data[p.at:]; len(rest) < len(text) || string(rest[:len(text)]) != text {
 		return false
@@ -42,14 +43,16 @@ func (p *plain) take(text string) bool {
 	return true
 }
 
+// want skips a text that must come next. If another comes, it sets odd, so that
+// encoding/json reads the value.
 func (p *plain) want(text string) {
 	if !p.take(text) {
 		p.odd = true
 	}
 }
 
-// key skips a key of an object if it comes next. The argument includes the quotes and the
-// colon.
+// key skips a key of an object if it comes next, with the comma before it, and reports
+// whether it did. The argument includes the quotes and the colon.
 func (p *plain) key(spelled string) bool {
 	before := p.at
 	if before > 0 && p.data[before-1] != '{' && !p.take(",") {
@@ -62,7 +65,7 @@ func (p *plain) key(spelled string) bool {
 	return true
 }
 
-// list reads a list.
+// list reads a list. For each element it calls element, which must read it.
 func (p *plain) list(element func()) {
 	if p.take("null") || p.take("[]") {
 		return
@@ -77,6 +80,8 @@ func (p *plain) list(element func()) {
 // maxDigits digits never overflow an int64.
 const maxDigits = 18
 
+// number reads an integer. For any other number, such as one with a fraction, it sets odd,
+// so that encoding/json reads the value.
 func (p *plain) number() int64 {
 	negative := p.take("-")
 	first, n := p.at, int64(0)
@@ -105,6 +110,8 @@ func (p *plain) numbers(into []int64) {
 	p.odd = p.odd || k != len(into)
 }
 
+// text reads a quoted text. If it has characters outside ASCII, or has no end, text sets
+// odd, so that encoding/json reads the value.
 func (p *plain) text() string {
 	p.want(`"`)
 	first, escaped := p.at, false
@@ -126,13 +133,14 @@ func (p *plain) text() string {
 		return string(p.data[first : p.at-1])
 	}
 	var s string
-	if json.Unmarshal(p.data[first-1:p.at], &s) != nil {
+	if json.Unmarshal(p.data[first-1:p.at], &s) != nil { // with its quotes
 		p.odd = true
 	}
 	return s
 }
 
-// byItem reads a number for each item, unless the numbers are packed.
+// byItem reads a number for each item, in ranges. For the packed form it sets odd, so that
+// encoding/json reads the value.
 func (p *plain) byItem() byItem {
 	var room [4][3]int64
 	r := room[:0]

@@ -5,8 +5,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// plain reads keys in the order in which encoding/json writes the fields.
-
+// plain reads a record. Here and below, keys come in the order in which encoding/json writes
+// the fields; in any other order the value is odd, and encoding/json reads it.
 func (v *runsJSON) plain(p *plain) {
 	p.want("{")
 	if p.key(`"v":`) {
@@ -75,6 +75,7 @@ func (e *entryJSON) plain(p *plain) {
 	}
 }
 
+// plainRetry reads a run that waits for its next attempt.
 func plainRetry(p *plain) (r retryJSON) {
 	p.want("{")
 	r.plain(p)
@@ -85,6 +86,7 @@ func plainRetry(p *plain) (r retryJSON) {
 	return r
 }
 
+// plainTrigger reads an accepted request, with its ranges of items.
 func plainTrigger(p *plain) (t triggerJSON) {
 	p.want("{")
 	if p.key(`"id":`) {
@@ -104,6 +106,7 @@ func plainTrigger(p *plain) (t triggerJSON) {
 	return t
 }
 
+// plainRow reads a row of the history that is not stored yet.
 func plainRow(p *plain) (r rowJSON) {
 	p.want("{")
 	if p.key(`"s":`) {
@@ -136,6 +139,7 @@ func plainRow(p *plain) (r rowJSON) {
 	return r
 }
 
+// plain reads the assignment.
 func (v *assignmentJSON) plain(p *plain) {
 	p.want("{")
 	if p.key(`"v":`) {
@@ -171,6 +175,7 @@ func (v *assignmentJSON) plain(p *plain) {
 	p.want("}")
 }
 
+// plain reads the keys of idleJSON, which are a part of a record and of the assignment.
 func (j *idleJSON) plain(p *plain) {
 	if p.key(`"idle":`) {
 		p.list(func() {
@@ -187,6 +192,7 @@ func (j *idleJSON) plain(p *plain) {
 	}
 }
 
+// plain reads the keys of pastJSON, which are a part of a record and of the assignment.
 func (j *pastJSON) plain(p *plain) {
 	if p.key(`"begun":`) {
 		j.Begun = moments(p.byItem())
@@ -222,7 +228,7 @@ func (j *pastJSON) plain(p *plain) {
 	}
 }
 
-// plainCron reads a schedule of the past in the form of cronJSON.
+// plainCron reads a schedule that the job has followed.
 func plainCron(p *plain) (c cronJSON) {
 	p.want("{")
 	if p.key(`"r":`) {
@@ -238,6 +244,7 @@ func plainCron(p *plain) (c cronJSON) {
 	return c
 }
 
+// plainLatest reads how the run that ended last has ended.
 func plainLatest(p *plain) *latestJSON {
 	var l latestJSON
 	p.want("{")
@@ -251,6 +258,7 @@ func plainLatest(p *plain) *latestJSON {
 	return &l
 }
 
+// plain reads for which instants listeners were called.
 func (v *firesJSON) plain(p *plain) {
 	p.want("{")
 	if p.key(`"v":`) {
@@ -269,6 +277,7 @@ func (v *firesJSON) plain(p *plain) {
 	p.want("}")
 }
 
+// plain reads one call of a listener.
 func (t *tellingJSON) plain(p *plain) {
 	p.want("{")
 	if p.key(`"t":`) {

@@ -1,7 +1,8 @@
 package spelling
 
-// Private reports whether the value at a key of the module's node must be masked; keys are
-// those above it and the key itself.
+// Private reports whether the value at a key of the module's node must be masked, because
+// it may be a secret or name a server's files. keys are those above the value and its own,
+// outermost first. The object "base" repeats the keys of the outermost one.
 func Private(keys []string) bool {
 	if len(keys) > 0 && keys[0] == "base" {
 		keys = keys[1:]

@@ -37,7 +37,8 @@ func (s moments) MarshalJSON() ([]byte, error) {
 // UnmarshalJSON implements json.Unmarshaler.
 func (s *moments) UnmarshalJSON(data []byte) error { return (*byItem)(s).UnmarshalJSON(data) }
 
-// rounded rounds until at most maxMoments differ.
+// rounded rounds the moments down, by ever larger units, until at most maxMoments differ. A
+// known moment never becomes 0, which means none.
 func (s moments) rounded() moments {
 	for unit := int64(1000); ; unit *= 4 {
 		r, known := make(moments, len(s)), map[int64]bool{}
@@ -72,6 +73,8 @@ func (s byItem) MarshalJSON() ([]byte, error) {
 	return s.packed(), nil
 }
 
+// packed returns the second form: of each item, the index of its number, from 1; 0 for
+// none.
 func (s byItem) packed() []byte {
 	var p packed
 	known := map[int64]uint64{0: 0}
@@ -121,7 +124,8 @@ func (s *byItem) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// ranges joins equal neighbours, and leaves zeros out.
+// ranges returns the numbers of items as ranges, [from, to, number]. It joins equal
+// neighbours, and leaves zeros out.
 func ranges(s []int64) [][3]int64 {
 	var r [][3]int64
 	for i, x := range s {
@@ -137,6 +141,8 @@ func ranges(s []int64) [][3]int64 {
 	return r
 }
 
+// spread is the reverse of ranges. It refuses ranges that are not ascending, or that
+// overlap.
 func spread(r [][3]int64) ([]int64, error) {
 	if len(r) == 0 {
 		return nil, nil
@@ -156,6 +162,7 @@ func spread(r [][3]int64) ([]int64, error) {
 	return s, nil
 }
 
+// checkRange refuses a range that ends before it begins, or names items that no job has.
 func checkRange(r [2]int) error {
 	if r[0] < 0 || r[1] < r[0] || r[1] >= MaxItems {
 		return fmt.Errorf("the range of items %d-%d is out of range", r[0], r[1])

@@ -14,7 +14,7 @@ type decoded struct {
 	assignment *protocol.Assignment
 }
 
-// Decode returns a member's record.
+// Decode returns a member's record. A nil r keeps nothing.
 func (r Records) Decode(data []byte) (*protocol.RunsData, error) {
 	if d := r[string(data)]; d != nil && d.runs != nil {
 		return d.runs, nil

@@ -23,9 +23,9 @@ type stateJSON struct {
 const KeyOffset = "offset"
 
 // PutOffset adds the value of layout 1's offset node to the values of an item, which come
-// from state. A member of ElasticJob creates the node empty, and then sets it. If the state
-// was written later than the node, its value counts: an earlier release of ours does not
-// write the node.
+// from the node state. It ignores an empty node: a member of ElasticJob creates the node
+// empty, and then sets it. If the state was written later than the node, its value counts:
+// an earlier release of ours does not write the node.
 func PutOffset(values map[string][]byte, state, offset registry.Node) {
 	_, has := values[KeyOffset]
 	if len(offset.Data) > 0 && (!has || offset.Stat.Modified >= state.Stat.Modified) {

@@ -37,6 +37,7 @@ type assignmentJSON struct {
 func EncodeAssignment(a *protocol.Assignment) []byte {
 	v := assignmentJSON{V: Version, Total: a.Total, Members: a.Members, Last: a.Last, Requested: a.Requested, Departing: a.Departing, idleJSON: idleOf(&a.Idle), pastJSON: pastOf(&a.Past)}
 	owners := make(byItem, len(a.Owners))
+	// The index of an owner counts from 1 here: 0 is none, which ranges leaves out.
 	for i, o := range a.Owners {
 		owners[i] = int64(slices.Index(a.Members, o)) + 1
 	}
@@ -44,12 +45,13 @@ func EncodeAssignment(a *protocol.Assignment) []byte {
 		v.Owners, v.Packed = [][3]int64{}, owners
 	}
 	for k := range v.Owners {
-		v.Owners[k][2]--
+		v.Owners[k][2]-- // from 0 in the JSON
 	}
 	return v.written()
 }
 
-// DecodeAssignment reads what EncodeAssignment wrote.
+// DecodeAssignment reads what EncodeAssignment wrote. It refuses items beyond the total,
+// ranges out of order, and owners that are none of the members.
 func DecodeAssignment(data []byte) (protocol.Assignment, error) {
 	var v assignmentJSON
 	if err := decodePlain(data, &v, v.plain); err != nil {
@@ -118,6 +120,7 @@ func EncodeMember(m protocol.Join, r protocol.Ready) string {
 	return string(jsonvalue.Encode(v))
 }
 
+// ready returns the member's report about the next module.
 func (m *memberJSON) ready() protocol.Ready {
 	if m.Next == nil {
 		return protocol.Ready{}
@@ -206,14 +209,16 @@ func entryOf(e protocol.Entry) entryJSON {
 	return entryJSON{Items: []int{e.Item, e.Item}, Instant: e.Instant, Trigger: e.Trigger, Cause: e.Cause, Attempt: e.Attempt, Uncounted: e.Uncounted, Begun: e.Begun, Param: e.Param, First: e.First}
 }
 
-// joins reports whether next has the same values for a later item.
+// joins reports whether next differs from the entry only by a later item.
 func (e *entryJSON) joins(next protocol.Entry) bool {
 	return e.Items[len(e.Items)-1] < next.Item && e.entry(next.Item) == next
 }
 
-// add includes a later item.
+// add adds a later item, for which all other values are the same.
 func (e *entryJSON) add(i int) { e.Items = addItem(e.Items, i) }
 
+// addItem adds an item to pairs, the ends of ascending ranges. It extends the last range if
+// the item follows it.
 func addItem(pairs []int, i int) []int {
 	if n := len(pairs); n > 0 && pairs[n-1]+1 == i {
 		pairs[n-1] = i
@@ -243,7 +248,9 @@ func itemsOf(pairs []int) ([]int, error) {
 	return items, nil
 }
 
-// EncodeRuns returns the value of a member's record.
+// EncodeRuns returns the value of a member's record. Neighbours in a list that differ only
+// by their items become one element with ranges of items, so that a job of many items has a
+// short record.
 func EncodeRuns(d *protocol.RunsData) []byte {
 	v := runsJSON{V: versionOfRuns(d), Seq: d.Seq, Last: d.Last, Requested: d.Requested, idleJSON: idleOf(&d.Idle), pastJSON: pastOf(&d.Past)}
 	for _, e := range d.Open {
@@ -286,6 +293,8 @@ func EncodeRuns(d *protocol.RunsData) []byte {
 	return v.written()
 }
 
+// joinsRow reports whether next differs from the row only by a later item and the number
+// that follows. Such rows become one element.
 func (r *rowJSON) joinsRow(next protocol.Row) bool {
 	return r.joins(next.Entry) && r.Seq+r.count == next.Seq && r.State == next.State && r.Why == next.Why.String() && r.Code == next.Why.Key() && r.Cron == next.Cron && r.Ended == next.Ended && r.By == next.By &&
 		(r.Gap == nil && !next.Gap || r.Gap != nil && next.Gap && *r.Gap == [2]int64{next.After, next.Until})
@@ -326,6 +335,8 @@ func DecodeRuns(data []byte) (protocol.RunsData, error) {
 	return d, nil
 }
 
+// spread adds the open runs of all items of the entry to d, in which items must be
+// ascending.
 func (e entryJSON) spread(d *protocol.RunsData) error {
 	items, err := itemsOf(e.Items)
 	if err != nil {
@@ -340,6 +351,7 @@ func (e entryJSON) spread(d *protocol.RunsData) error {
 	return nil
 }
 
+// spread adds the retries of all items to d, in which items must be ascending.
 func (r retryJSON) spread(d *protocol.RunsData) error {
 	items, err := itemsOf(r.Items)
 	if err != nil {
@@ -354,7 +366,8 @@ func (r retryJSON) spread(d *protocol.RunsData) error {
 	return nil
 }
 
-// spread adds the trigger with its items to d, and their number to asked.
+// spread adds the trigger with its items to d. asked counts the items of all triggers of
+// the record.
 func (t triggerJSON) spread(d *protocol.RunsData, asked *int) error {
 	tr := protocol.Trigger{ID: t.ID, At: t.At}
 	for _, r := range t.Items {
@@ -372,6 +385,7 @@ func (t triggerJSON) spread(d *protocol.RunsData, asked *int) error {
 	return nil
 }
 
+// spread adds the rows of all items to d. Their numbers follow each other.
 func (r rowJSON) spread(d *protocol.RunsData) error {
 	items, err := itemsOf(r.Items)
 	if err != nil {
@@ -402,8 +416,8 @@ func EncodePending(p *protocol.Pending) []byte {
 	return jsonvalue.Encode(pendingJSON{V: versionOf(&p.Entry), Dead: p.Dead, entryJSON: entryOf(p.Entry), After: p.After})
 }
 
-// DecodePending reads the value of a pending run's node. ElasticJob's own node is empty and
-// has no run.
+// DecodePending reads the value of the pending run's node of item i. ElasticJob's own node
+// is empty and has no run. A value that cannot be read counts as such a node.
 func DecodePending(i int, data []byte) (protocol.Pending, error) {
 	if len(data) == 0 {
 		return protocol.Pending{Item: i, Foreign: true}, nil
@@ -418,8 +432,8 @@ func DecodePending(i int, data []byte) (protocol.Pending, error) {
 	return protocol.Pending{Item: i, Dead: v.Dead, Entry: v.entry(i), After: v.After}, nil
 }
 
-// PeerAddress is the address, in the value of a member's node, at which its server offers
-// modules to others; empty if it offers none.
+// PeerAddress returns the address, in the value of a member's node, at which the member's
+// server offers modules to others; empty if it offers none.
 func PeerAddress(member registry.Node) string {
 	if !member.Exists {
 		return ""

@@ -18,13 +18,14 @@ func (w *written) key(spelled string) {
 	w.b = append(w.b, spelled...)
 }
 
+// object writes an object. members writes what is in it.
 func (w *written) object(members func()) {
 	w.b = append(w.b, '{')
 	members()
 	w.b = append(w.b, '}')
 }
 
-// list writes n elements of an array.
+// list writes an array of n elements. element writes the one with index k.
 func (w *written) list(n int, element func(k int)) {
 	w.b = append(w.b, '[')
 	for k := range n {
@@ -54,6 +55,7 @@ func (w *written) numbers(list []int64) {
 	w.list(len(list), func(k int) { w.b = strconv.AppendInt(w.b, list[k], 10) })
 }
 
+// ints writes a list of numbers; null for a nil list, as encoding/json does.
 func (w *written) ints(list []int) {
 	if list == nil {
 		w.null()
@@ -73,7 +75,7 @@ func (w *written) textUnlessEmpty(key, s string) {
 	}
 }
 
-// quoted leaves texts that need escapes to encoding/json.
+// quoted writes a text in quotes. If it needs an escape, encoding/json writes it.
 func (w *written) quoted(s string) {
 	for _, c := range []byte(s) {
 		if c < ' ' || c > '~' || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
@@ -84,7 +86,7 @@ func (w *written) quoted(s string) {
 	w.b = append(append(append(w.b, '"'), s...), '"')
 }
 
-// ranges writes the result of ranges.
+// ranges writes ranges of items, as the function ranges returns them.
 func (w *written) ranges(r [][3]int64) {
 	if r == nil {
 		w.null()
@@ -93,6 +95,7 @@ func (w *written) ranges(r [][3]int64) {
 	w.list(len(r), func(k int) { w.numbers(r[k][:]) })
 }
 
+// byItem writes what byItem.MarshalJSON returns.
 func (w *written) byItem(key string, s byItem) {
 	w.key(key)
 	if r := ranges(s); len(r) <= maxRanges {
@@ -108,6 +111,8 @@ func (w *written) byItemUnlessZero(key string, s byItem) {
 	}
 }
 
+// momentsUnlessZero writes what moments.MarshalJSON returns; it leaves out moments that are
+// all unknown.
 func (w *written) momentsUnlessZero(key string, s moments) {
 	if len(ranges(s)) > maxRanges {
 		s = s.rounded()

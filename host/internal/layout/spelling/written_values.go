@@ -3,6 +3,7 @@ package spelling
 // The code below writes to the byte what encoding/json would: fields in their order,
 // without those that are omitted when empty.
 
+// written returns the JSON of a record.
 func (v *runsJSON) written() []byte {
 	w := &written{make([]byte, 0, 256)}
 	w.object(func() {
@@ -32,7 +33,8 @@ func (v *runsJSON) written() []byte {
 	return w.b
 }
 
-// write writes the members of an entry, which other values have as well.
+// write writes the members of an entry, without the braces, since other values begin with
+// the same members.
 func (e *entryJSON) write(w *written) {
 	w.key(`"i":`)
 	w.ints(e.Items)
@@ -83,6 +85,7 @@ func (r *rowJSON) write(w *written) {
 	})
 }
 
+// written returns the JSON of the assignment.
 func (v *assignmentJSON) written() []byte {
 	w := &written{make([]byte, 0, 256)}
 	w.object(func() {
