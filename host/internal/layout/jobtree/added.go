@@ -26,7 +26,8 @@ type Added struct {
 	watched, marks []string
 }
 
-// Adding completes a layout's Added.
+// Adding completes a layout's Added: it derives from its fields which nodes a mirror
+// follows.
 func Adding(a Added) *Added {
 	a.watched, a.marks = slices.Clone(watched), slices.Clone(marks)
 	if a.Trigger {

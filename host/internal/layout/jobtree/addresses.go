@@ -53,7 +53,8 @@ func (j Job) byAddress() bool { return j.added != nil && j.added.ByAddress }
 
 func (j Job) part(ip, part string) string { return j.server(ip) + "/" + part }
 
-// called returns the name of a node in this layout; canonical is its reverse.
+// called returns the name of a node in this layout, by its name in later layouts. canonical
+// is its reverse.
 func (j Job) called(node string) string {
 	switch {
 	case !j.byAddress():
@@ -65,6 +66,7 @@ func (j Job) called(node string) string {
 	return node
 }
 
+// canonical returns the name in later layouts of a node, or of one below it.
 func (j Job) canonical(name string) string {
 	if !j.byAddress() {
 		return name
@@ -78,7 +80,8 @@ func (j Job) canonical(name string) string {
 	return name
 }
 
-// byAddress adds the nodes of such a layout to a list.
+// byAddress changes a list of nodes to what layouts 2.0 and 1 have: no node of instances,
+// and other names of two nodes.
 func byAddress(nodes []string) []string {
 	nodes = slices.DeleteFunc(nodes, func(n string) bool { return n == NodeInstances })
 	for k, n := range nodes {
@@ -112,6 +115,7 @@ type serverNodes struct {
 	nodes     protocol.NodeSet
 }
 
+// at returns the nodes of a server. A server without any is added.
 func (a addressed) at(ip string) *serverNodes {
 	s := a[ip]
 	if s == nil {
@@ -133,7 +137,7 @@ func (a addressed) forget(ip string) {
 	}
 }
 
-// part records a node below that of a server. It reports whether it is one.
+// part records a node below that of a server. It returns false for any other node.
 func (a addressed) part(parent, name string, n registry.Node) bool {
 	ip, below := strings.CutPrefix(parent, NodeServers+"/")
 	if a == nil || !below {
@@ -155,13 +159,17 @@ func (a addressed) part(parent, name string, n registry.Node) bool {
 
 func (s *serverNodes) has(part string) bool { return s.nodes.Has(slices.Index(parts, part)) }
 
-// resolveAddresses updates the view from the nodes of servers.
+// resolveAddresses sets what the view says of servers, members and owners in layouts 2.0
+// and 1, from the nodes of servers. It runs once all nodes are known, since these name only
+// addresses, while the view has the ids of our members.
 func (d *Decoder) resolveAddresses() {
 	if d.addressed == nil {
 		return
 	}
 	v := d.v
 	v.Servers, v.Instances, v.Ghosts, v.Unanswered = nil, nil, nil, nil
+	// A migration from these layouts creates an assignment before it changes the layout,
+	// and no node of members, which our members create together with it.
 	var cut error
 	if has(v, NodeAssignment) && !has(v, NodeMembers) && !(d.undefined && d.removal) { // a rest may be without either
 		cut = errors.New("a migration of the job was cut off: end it by job migrate, or take it back with --back")
@@ -173,8 +181,10 @@ func (d *Decoder) resolveAddresses() {
 		if !s.server.Exists {
 			continue
 		}
+		// A foreign node below keeps the server's node from being deleted.
 		occupied := slices.ContainsFunc(s.server.Children, func(c string) bool { return !slices.Contains(parts, c) })
 		out := slices.ContainsFunc(keptOut, s.has)
+		// It is paused, and nothing else keeps it out.
 		keeps := out && d.j.added.PauseKeepsItems && !slices.ContainsFunc(keptOut, func(part string) bool { return part != partPaused && s.has(part) })
 		v.Servers = append(v.Servers, protocol.Server{IP: ip, Disabled: out, KeepsItems: keeps, Version: s.server.Stat.Version, Occupied: occupied, Nodes: s.nodes})
 		path := NodeServers + "/" + ip + "/" + partStatus
@@ -187,7 +197,7 @@ func (d *Decoder) resolveAddresses() {
 			list = s.fault.Error() + "; the next reshard writes it anew"
 		}
 		d.faults.stray(NodeServers+"/"+ip+"/"+partItems, s.fault != nil, list)
-		if s.has(partTrigger) && !s.has(partStatus) {
+		if s.has(partTrigger) && !s.has(partStatus) { // a request to a member that is gone
 			v.Unanswered = append(v.Unanswered, unknownAt(ip))
 		}
 		if s.owner != 0 {
@@ -205,14 +215,14 @@ func (d *Decoder) resolveAddresses() {
 		it.Owner = owner
 		it.Failover = d.memberOf(it.Failover.IP(), it.TakerSession)
 		if it != v.Items[i] {
-			d.grow(0)
+			d.grow(0) // copies the items before one changes
 			d.v.Items[i] = it
 		}
 	}
 }
 
-// memberOf returns the member of ours with a session. For other sessions, and for a member
-// that is gone, only the address is known.
+// memberOf returns the member of ours that has a session. If there is none, because the
+// session is foreign or over, only the address is known; "" if that is empty, too.
 func (d *Decoder) memberOf(ip string, session int64) job.InstanceID {
 	for k := range d.v.Members {
 		if m := &d.v.Members[k]; m.Owner == session {
@@ -225,8 +235,8 @@ func (d *Decoder) memberOf(ip string, session int64) job.InstanceID {
 	return unknownAt(ip)
 }
 
-// named returns the member that a node names; an address is resolved once all nodes are
-// known.
+// named returns the member that a node names. Where nodes name addresses, that is an
+// unknown member at the address, until resolveAddresses runs.
 func (d *Decoder) named(n registry.Node) job.InstanceID {
 	if d.addressed != nil && len(n.Data) > 0 {
 		return unknownAt(string(n.Data))

@@ -20,7 +20,8 @@ func (ByAddress) Register(j Job, id job.InstanceID) []registry.Op {
 	return []registry.Op{{Kind: registry.CreateEphemeral, Path: j.Instance(id), Data: []byte(servertree.Ready)}}
 }
 
-// Unregister implements Registrar. It also takes back a request to the member.
+// Unregister implements Registrar. It also takes back a request to the member, and is
+// refused if a request has come since the view.
 func (b ByAddress) Unregister(j Job, in protocol.Instance) []registry.Op {
 	end := registry.Op{Kind: registry.Delete, Path: j.Instance(in.ID), Version: registry.AnyVersion}
 	if in.Request != 0 {
@@ -43,7 +44,8 @@ func (ByAddress) Running(j Job, _ job.InstanceID, item int, _ bool) registry.Op 
 // Requested implements Requester: a request is not a value of the member's node.
 func (ByAddress) Requested(registry.Node) bool { return false }
 
-// Request implements Requester.
+// Request implements Requester. If a request exists already, the member has still to see
+// it, so Request only checks that it stays.
 func (b ByAddress) Request(j Job, in protocol.Instance, asked bool) []registry.Op {
 	path := j.requestTo(in.ID)
 	switch {
@@ -65,13 +67,13 @@ func (ByAddress) Unasked(j Job, in protocol.Instance) []registry.Op {
 	return []registry.Op{there(j, in), {Kind: kind, Path: j.requestTo(in.ID), Version: registry.AnyVersion}}
 }
 
-// there checks that a member takes part. A successor at the same address asks for a reshard
-// when it joins.
+// there checks that the member at an address takes part. It need not be the same member: a
+// successor asks for a reshard when it joins.
 func there(j Job, in protocol.Instance) registry.Op {
 	return registry.Op{Kind: registry.Check, Path: j.Instance(in.ID), Version: registry.AnyVersion}
 }
 
-// serverOf returns the server of an address in the view.
+// serverOf returns the server of an address in the view; a zero one if there is none.
 func (t *transaction) serverOf(ip string) (s protocol.Server) {
 	if k := slices.IndexFunc(t.v.Servers, func(s protocol.Server) bool { return s.IP == ip }); k >= 0 {
 		s = t.v.Servers[k]
@@ -81,8 +83,9 @@ func (t *transaction) serverOf(ip string) (s protocol.Server) {
 
 func hasPart(s protocol.Server, part string) bool { return s.Nodes.Has(slices.Index(parts, part)) }
 
-// arrive creates the nodes below the server of a joining member, and takes back requests to
-// the former member.
+// arrive creates the nodes below the server of a joining member, and deletes a request to
+// the former member at the address. It disables only a server that is new: afterwards,
+// operators decide.
 func (t *transaction) arrive(m protocol.Join) {
 	if !t.byAddress() {
 		return
@@ -99,7 +102,8 @@ func (t *transaction) arrive(m protocol.Join) {
 	}
 }
 
-// disablePart writes or removes an operator's setting of a server.
+// disablePart writes or removes an operator's setting of a server. To enable the server, it
+// deletes all nodes that keep it from its items, such as a pause.
 func (t *transaction) disablePart(s protocol.Server, disabled bool) {
 	if disabled {
 		if !hasPart(s, partDisabled) {
@@ -128,9 +132,10 @@ func (t *transaction) listed(i int, ip string) bool {
 	return i < len(t.v.Items) && t.v.Items[i].Exists && t.v.Items[i].Owner.IP() == ip
 }
 
-// lists writes the lists of the servers between which items move, or of all servers. A list
-// names only items that move to it or are in it already. Any other item may still be in a
-// list that is not written now, and would then be in two.
+// lists writes the lists of items of the servers between which items move, or of all
+// servers. owners are the owners of all items from now on. A list names only items that
+// move to it or are in it already. Any other item may still be in a list that is not
+// written now, and would then be in two.
 func (t *transaction) lists(owners []job.InstanceID, moved []int, all bool) {
 	if !t.byAddress() {
 		return
@@ -156,8 +161,10 @@ func (t *transaction) lists(owners []job.InstanceID, moved []int, all bool) {
 	}
 }
 
-// beginsRound writes what members of these layouts write at the begin of items, in addition
-// to their marks. next is the job's next instant; 0: the node with it is out of date.
+// beginsRound writes what members of layouts 2.0 and 1 write at the begin of items, in
+// addition to their marks: their status, and for each item when it began and when the job
+// fires next. own is the member's record with the new runs. next is the job's next instant;
+// 0: the node with it is out of date.
 func (t *transaction) beginsRound(self job.InstanceID, own protocol.RunsData, items []int, next int64) {
 	if !t.byAddress() || len(items) == 0 {
 		return
@@ -182,12 +189,14 @@ func (t *transaction) beginsRound(self job.InstanceID, own protocol.RunsData, it
 	}
 }
 
-// endsRound writes what they write at the end.
+// endsRound writes what members of layouts 2.0 and 1 write at the end of items, if
+// execution is monitored: for each that it has ended, and when. own is the member's record
+// with the new rows.
 func (t *transaction) endsRound(self job.InstanceID, own protocol.RunsData, items []int) {
 	if !t.byAddress() || t.v.Config == nil || !t.v.Config.MonitorExecution {
 		return
 	}
-	if len(own.Open) == 0 {
+	if len(own.Open) == 0 { // nothing else runs here
 		t.status(self, servertree.Ready)
 	}
 	for _, i := range items {
@@ -214,8 +223,8 @@ func (t *transaction) count(m protocol.Count) {
 	t.put(t.part(ip, partFailed), hasPart(s, partFailed), decimal(m.Handled.Failed))
 }
 
-// status writes whether a member runs items. An operator may have ended the member by
-// deleting the node, and another process may have created one.
+// status writes whether a member runs items, if the view shows its node: an operator may
+// have ended the member by deleting it, and another process may have created one.
 func (t *transaction) status(self job.InstanceID, value string) {
 	if slices.ContainsFunc(t.v.Instances, func(in protocol.Instance) bool { return in.ID == self }) {
 		t.op(registry.Set, t.Instance(self), []byte(value), registry.AnyVersion)

@@ -16,7 +16,7 @@ type begin struct {
 	next int64 // the revision that wrote the next instant; 0: that node is missing
 }
 
-// take records a node of an item.
+// take records a node of an item, if it shows when the item began.
 func (b begins) take(item int, mark string, n registry.Node) {
 	if b == nil || mark != markLastBegin && mark != markNextFire {
 		return
@@ -33,8 +33,9 @@ func (b begins) take(item int, mark string, n registry.Node) {
 // maxAhead is how far, in ms, a member's clock may be ahead of the registry's.
 const maxAhead = 3_600_000
 
-// beganAt returns when an item began, by its node; 0 if the node does not tell. A time long
-// after the node was written is wrong: each reshard would take it for a begin just now.
+// beganAt returns when an item began, by its node; 0 if the node does not say that. A time
+// long after the node was written is wrong: each reshard would take it for a begin just
+// now. The time of the write then counts.
 func beganAt(n registry.Node) int64 {
 	at, err := servertree.ParseMillis(string(n.Data))
 	if err != nil {

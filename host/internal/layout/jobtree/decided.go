@@ -7,7 +7,7 @@ import (
 
 // DecidedBy lists the nodes that suffice to decide and encode an operator's request, by
 // names as in Watched and without nodes below them. It is nil if the request needs the
-// whole job.
+// whole job, as all do where the nodes of servers say which member is which.
 func (j Job) DecidedBy(a protocol.Ask) []string {
 	if j.byAddress() {
 		return nil

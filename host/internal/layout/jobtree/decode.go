@@ -50,7 +50,8 @@ func (j Job) NewDecoder(records spelling.Records) *Decoder {
 	return d
 }
 
-// renew makes v a copy that may change.
+// renew makes v a copy that may change, if it is published. MarksChanged is only about one
+// view.
 func (d *Decoder) renew() {
 	if d.published {
 		v := *d.v
@@ -80,7 +81,7 @@ func (d *Decoder) View() *protocol.View {
 	return v
 }
 
-// Apply records one changed node.
+// Apply records one changed node. What depends on several nodes is worked out in View.
 func (d *Decoder) Apply(path string, n registry.Node) {
 	d.renew()
 	if path == d.j.root {
@@ -94,7 +95,7 @@ func (d *Decoder) Apply(path string, n registry.Node) {
 		return
 	}
 	rel, ok := strings.CutPrefix(path, d.j.root)
-	if !ok || rel[0] != '/' {
+	if !ok || rel[0] != '/' { // a job whose name begins with this one's
 		return
 	}
 	rel = d.j.canonical(rel[1:])
@@ -170,6 +171,8 @@ func round(n registry.Node) protocol.Round {
 	return r
 }
 
+// assignment decodes the assignment. A missing one is no fault; View reports it if it
+// should be there.
 func (d *Decoder) assignment(n registry.Node) {
 	v := d.v
 	v.Assignment = protocol.Assignment{}
@@ -183,7 +186,7 @@ func (d *Decoder) assignment(n registry.Node) {
 	v.Assignment = a
 }
 
-// fires decodes for which instants listeners of fires were called.
+// fires decodes for which instants the listeners of fires were called.
 func (d *Decoder) fires(n registry.Node) {
 	d.v.Fires = protocol.Fires{}
 	if !n.Exists {
@@ -196,7 +199,7 @@ func (d *Decoder) fires(n registry.Node) {
 	d.v.Fires = f
 }
 
-// child decodes a node below one of the listed parents.
+// child decodes a node by the node above it. rel is its path below the job's own node.
 func (d *Decoder) child(rel string, n registry.Node) {
 	k := strings.LastIndexByte(rel, '/')
 	if k < 0 {
@@ -252,7 +255,9 @@ func (d *Decoder) child(rel string, n registry.Node) {
 	}
 }
 
-// server decodes the node of a server.
+// server decodes the node of a server. Where nodes below it identify members,
+// resolveAddresses evaluates it. In other layouts such nodes show that the job is of
+// another layout.
 func (d *Decoder) server(rel, ip string, n registry.Node) {
 	if d.addressed != nil {
 		d.addressed.server(ip, n)
@@ -270,7 +275,7 @@ func (d *Decoder) server(rel, ip string, n registry.Node) {
 	}
 }
 
-// shards decodes the list of items.
+// shards decodes which items have nodes, from the list of their names.
 func (d *Decoder) shards(n registry.Node) {
 	d.faults.others(NodeSharding, n.Children)
 	present := make([]bool, 0, len(n.Children))
@@ -295,7 +300,8 @@ func (d *Decoder) shards(n registry.Node) {
 	d.begins.forget(d.v.Items)
 }
 
-// grow makes v.Items a copy of at least n elements.
+// grow makes v.Items a copy that may change, of at least n elements. Views share the list
+// otherwise.
 func (d *Decoder) grow(n int) {
 	if !d.items {
 		d.v.Items = slices.Clone(d.v.Items)
@@ -377,7 +383,8 @@ func named(n registry.Node) job.InstanceID {
 // shared returns one copy of a name that thousands of a server's jobs have in common.
 func shared(name string) string { return unique.Make(name).Value() }
 
-// put replaces, inserts or removes one element in a copy of a sorted list.
+// put replaces, inserts or removes the element x in a copy of a sorted list. exists says
+// that it shall be there.
 func put[T any](s []T, exists bool, x T, compare func(a, b T) int) []T {
 	k, found := slices.BinarySearchFunc(s, x, compare)
 	switch {

@@ -9,8 +9,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// decodeConfig reads the configuration; nil if it is missing. A configuration with which no
-// member could run the job is an error.
+// decodeConfig reads what the core uses of the configuration; nil if it is missing. A
+// configuration with which no member could run the job is an error.
 func (j Job) decodeConfig(in Kept) (*protocol.Config, error) {
 	if !in.Config.Exists {
 		return nil, nil
@@ -32,7 +32,8 @@ func (j Job) decodeConfig(in Kept) (*protocol.Config, error) {
 	return &rules, nil
 }
 
-// parse reads a configuration that exists.
+// parse reads a configuration that exists. It refuses one with a text in the layout whose
+// keys are nodes, and one with nodes in the others.
 func (j Job) parse(in Kept) (definition.Config, error) {
 	const text = "%s, as in layout%s; expected a job of layout %s; it is not touched"
 	switch {
@@ -44,7 +45,7 @@ func (j Job) parse(in Kept) (definition.Config, error) {
 	return j.dialect.Parse(j.dialect.Text(in))
 }
 
-// named refuses the configuration of another job.
+// named refuses a configuration that names another job.
 func (j Job) named(c definition.Config) error {
 	if name, of := j.name(), c.Facts().Name; of != name {
 		return fmt.Errorf("expected the job %q, it is that of %.200q", name, of)

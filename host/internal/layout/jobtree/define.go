@@ -36,6 +36,8 @@ func (j Job) ReadDefinition(in Kept, module registry.Node) (definition.Definitio
 	return definition.Definition{Config: c, Module: m}, nil
 }
 
+// setup creates the nodes above those of members and, if the job has no configuration, its
+// definition.
 func (t *transaction) setup(m protocol.Setup) {
 	if !t.v.Exists {
 		t.create(t.root, "")
@@ -64,8 +66,8 @@ func (t *transaction) noRemoval(fence string) {
 	}
 }
 
-// define sets the node that differs and checks the versions that the change was derived
-// from.
+// define sets the configuration, the module, or both. It checks the version of the one that
+// stays, because the change was derived from both.
 func (t *transaction) define(m protocol.Define) {
 	config := t.dialect.CheckConfig(t.Job, t.v.ConfigVersion)
 	if m.Config != nil {

@@ -8,10 +8,10 @@ import (
 )
 
 // Relaxed reports whether a transaction of ours may be acknowledged before it is on the
-// disk: it touches only nodes that runs leave in the tree. It then survives the death of
-// the process. A loss of power may undo the newest of such transactions, which leaves an
-// older but coherent tree. Writes of an operator or from a configuration file must survive
-// that as well: config, module, pause, disabled items and servers. An unknown path is not
+// disk: it writes only nodes that runs leave in the tree. It then survives the death of the
+// process. A loss of power may undo the newest of such transactions, which leaves an older
+// but coherent tree. Writes of an operator or from a configuration file must survive that
+// as well: config, module, pause, disabled items and servers. An unknown path is not
 // relaxed.
 func Relaxed(ops []registry.Op) bool {
 	for i := range ops {
@@ -26,8 +26,9 @@ func Relaxed(ops []registry.Op) bool {
 	return true
 }
 
-// runtimeNode decides by a path alone, without knowing the job's root: names of namespaces
-// and jobs may be those of nodes. In doubt the answer is no.
+// runtimeNode reports whether runs leave a node in the tree, so that operators need not
+// rely on it. It decides by the path alone, without knowing the job's root: names of
+// namespaces and jobs may be those of nodes. If the path allows both, the answer is no.
 func runtimeNode(path string) bool {
 	parts := strings.Split(path, "/")
 	name := parts[len(parts)-1]

@@ -167,6 +167,7 @@ func (t *transaction) setAssignment(fence string, a *protocol.Assignment) {
 	t.op(registry.Set, t.at(NodeAssignment), spelling.EncodeAssignment(a), t.seen(fence, t.v.Assignment.Version))
 }
 
+// checkRuns checks that the records of these members are as they were seen.
 func (t *transaction) checkRuns(fence string, ids []job.InstanceID) {
 	for _, id := range ids {
 		t.check(fence, t.runsOf(id), t.version(id))
@@ -186,11 +187,13 @@ func (t *transaction) version(id job.InstanceID) int32 {
 
 const impossibleVersion = 1<<31 - 1
 
-// own sets the member's record, always against the version that was read.
+// own sets the record of the member that sends the transaction, always in the version that
+// was read.
 func (t *transaction) own(self job.InstanceID, d protocol.RunsData) {
 	t.op(registry.Set, t.runsOf(self), spelling.EncodeRuns(&d), t.seen("own/record", t.version(self)))
 }
 
+// setPaused pauses the job, changes the details of its pause, or resumes it.
 func (t *transaction) setPaused(m protocol.SetPaused) {
 	path, value := t.at(NodePaused), spelling.EncodePause(m.Pause)
 	switch {

@@ -26,7 +26,7 @@ const (
 	maxStrays    = 10  // below one node
 )
 
-// set records that the node cannot be read or, with nil, that it can.
+// set records why the node at path cannot be read or, with nil, that it can.
 func (f *faults) set(path string, err error) {
 	f.remove(func(o fault) bool { return o.path == path && !o.stray })
 	if err != nil {
@@ -34,7 +34,8 @@ func (f *faults) set(path string, err error) {
 	}
 }
 
-// stray records that the node does not belong where it is, or not in that form.
+// stray records, if is, that the node at path does not belong there, or not in that form.
+// Otherwise it forgets that.
 func (f *faults) stray(path string, is bool, text string) {
 	f.remove(func(o fault) bool { return o.path == path && o.stray })
 	if is {
@@ -44,7 +45,7 @@ func (f *faults) stray(path string, is bool, text string) {
 
 func (f *faults) remove(which func(fault) bool) { *f = slices.DeleteFunc(*f, which) }
 
-// others records children of a node that are not items.
+// others records the children of a node that should be items and are not.
 func (f *faults) others(parent string, children []string) {
 	f.remove(func(o fault) bool { return o.stray && strings.HasPrefix(o.path, parent+"/") })
 	n := 0
@@ -64,7 +65,9 @@ func (o *fault) code() reason.Code {
 	return reason.NodeUnreadable
 }
 
-// publish adds the faults to a view.
+// publish adds the faults to a view. A fault in the definition, or one that shows another
+// layout, keeps the job from beginning anything. A fault in a record of ours keeps the core
+// from deciding anything. A foreign node does neither.
 func (f faults) publish(v *protocol.View, j Job) {
 	v.ConfigFault, v.RecordFault, v.Faults = "", "", nil
 	for _, o := range f {
@@ -74,7 +77,8 @@ func (f faults) publish(v *protocol.View, j Job) {
 		}
 		switch {
 		case o.stray:
-		case o.path == "" || o.path == NodeConfig || o.path == NodeModule || o.path == NodeWasm || strings.HasPrefix(o.path, NodeServers+"/"): // it is of another layout
+		case o.path == "" || o.path == NodeConfig || o.path == NodeModule || o.path == NodeWasm || strings.HasPrefix(o.path, NodeServers+"/"):
+			// A server's node shows another layout; wasm has the fault of a migration that was cut off.
 			v.ConfigFault = text
 		case v.RecordFault == "":
 			v.RecordFault = text
@@ -86,8 +90,8 @@ func (f faults) publish(v *protocol.View, j Job) {
 	slices.SortFunc(v.Faults, func(a, b reason.Reason) int { return strings.Compare(a.Args, b.Args) })
 }
 
-// otherLayout returns the fault of a job of an older layout, which is left alone; nil for
-// other jobs.
+// otherLayout returns the fault of a node that is of layout 1 or 2.0, if other; nil
+// otherwise.
 func (j Job) otherLayout(other bool) error {
 	if !other {
 		return nil
@@ -103,7 +107,7 @@ func expected(what string, err error) error {
 	return fmt.Errorf("expected %s: %w", what, err)
 }
 
-// rootFault returns why the job's own node is not of this layout.
+// rootFault returns why the job's own node is not of this layout; nil if it may be.
 func (j Job) rootFault(n registry.Node) error {
 	const text = "%s is there, as in layouts %s; expected a job of layout %s; it is not touched"
 	switch {

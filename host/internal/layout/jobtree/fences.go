@@ -14,7 +14,8 @@ func (j Job) Without(fence string) Job {
 	return j
 }
 
-// check refuses the transaction if the node does not have the version.
+// check refuses the transaction if the node does not have the version. It does nothing if
+// the simulator leaves out the fence.
 func (t *transaction) check(fence, path string, version int32) {
 	if fence != t.without {
 		t.op(registry.Check, path, nil, version)
@@ -22,6 +23,7 @@ func (t *transaction) check(fence, path string, version int32) {
 }
 
 // fenced adds operations of a layout, which carry the versions that their nodes must have.
+// Without the fence, it leaves out those that only check, and the versions of the others.
 func (t *transaction) fenced(fence string, ops ...registry.Op) {
 	for _, op := range ops {
 		if fence == t.without {
@@ -34,7 +36,8 @@ func (t *transaction) fenced(fence string, ops ...registry.Op) {
 	}
 }
 
-// seen returns the version that a node must have to be set or deleted.
+// seen returns version, in which a node was seen and which it must still have to be set or
+// deleted; any version without the fence.
 func (t *transaction) seen(fence string, version int32) int32 {
 	if fence == t.without {
 		return registry.AnyVersion

@@ -29,8 +29,9 @@ const (
 
 func (j Job) byKeys() bool { return j.added != nil && j.added.Keys != nil }
 
-// keysOf returns the nodes of keys, by names as in Watched. Unknown keys stay as they are,
-// and are not read.
+// keysOf returns those nodes of keys that exist below config, by names as in Watched.
+// Unknown keys stay as they are, and are not read. It is nil in layouts where keys are not
+// nodes.
 func (j Job) keysOf(config registry.Node) []string {
 	if !j.byKeys() {
 		return nil
@@ -49,9 +50,10 @@ func nodeOfKey(key string) string { return NodeConfig + "/" + key }
 // hasText reports whether a node has more than blanks, which a person may leave in it.
 func hasText(config registry.Node) bool { return len(bytes.TrimSpace(config.Data)) > 0 }
 
-// Text implements ConfigNodes.
+// Text returns the texts of the keys as one object. If config itself has a text, which no
+// job of this layout has, Text returns that, and it is refused later.
 func (KeyNodes) Text(in Kept) []byte {
-	if !in.Config.Exists || hasText(in.Config) { // no job of this layout has that
+	if !in.Config.Exists || hasText(in.Config) {
 		return in.Config.Data
 	}
 	texts := map[string]string{KeyJobName: in.Name}
@@ -64,7 +66,8 @@ func (KeyNodes) Text(in Kept) []byte {
 // JoinKeys returns the text of a configuration with these keys. SplitKeys is its reverse.
 func JoinKeys(texts map[string]string) []byte { return jsonvalue.Encode(texts) }
 
-// SplitKeys returns the keys of a text. It ignores values that are not texts.
+// SplitKeys returns the keys of a text that JoinKeys has made. It ignores values that are
+// not texts.
 func SplitKeys(text []byte) (map[string]string, error) {
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(text, &all); err != nil {
@@ -92,7 +95,8 @@ func (KeyNodes) Version(in Kept) protocol.Version {
 	return protocol.Version(strings.Join(versions, " "))
 }
 
-// versionsOf returns the versions in a Version, which are what a transaction can check.
+// versionsOf takes apart what KeyNodes.Version returns. It leaves out the revisions, which
+// a transaction cannot check.
 func versionsOf(have protocol.Version) (config protocol.Version, keys map[string]protocol.Version) {
 	of, rest, _ := strings.Cut(string(have), " ")
 	keys = map[string]protocol.Version{}
@@ -104,7 +108,7 @@ func versionsOf(have protocol.Version) (config protocol.Version, keys map[string
 	return protocol.Version(of), keys
 }
 
-// CreateConfig implements ConfigNodes.
+// CreateConfig creates config and a node for each key, in the order in which members do.
 func (KeyNodes) CreateConfig(j Job, c protocol.Spelled) []registry.Op {
 	ops := []registry.Op{{Kind: registry.Create, Path: j.at(NodeConfig), Data: []byte{}}}
 	texts, _ := SplitKeys(spelling.Bytes(c)) // it was encoded here
@@ -116,14 +120,14 @@ func (KeyNodes) CreateConfig(j Job, c protocol.Spelled) []registry.Op {
 	return ops
 }
 
-// SetConfig implements ConfigNodes. Like a member, it writes the keys whose texts differ,
-// and checks the others. A key that the job no longer has stays.
+// SetConfig writes the keys whose texts differ between old and c, as a member does, and
+// checks that the others are as they were. A key that the job no longer has stays.
 func (KeyNodes) SetConfig(j Job, old, c protocol.Spelled, have protocol.Version) []registry.Op {
 	was, _ := SplitKeys(spelling.Bytes(old)) // empty, if nothing was there
 	is, _ := SplitKeys(spelling.Bytes(c))
 	ops := checkKeys(j, have)
 	for n, key := range j.added.Keys {
-		op := &ops[n+1]
+		op := &ops[n+1] // the first is that of config
 		text, has := is[key]
 		if was, there := was[key]; !has || there && was == text {
 			continue
@@ -140,7 +144,8 @@ func (KeyNodes) SetConfig(j Job, old, c protocol.Spelled, have protocol.Version)
 // CheckConfig implements ConfigNodes.
 func (KeyNodes) CheckConfig(j Job, have protocol.Version) []registry.Op { return checkKeys(j, have) }
 
-// checkKeys checks config, then each key in order.
+// checkKeys checks config, then each key in order: that it has the version in have, or is
+// still missing.
 func checkKeys(j Job, have protocol.Version) []registry.Op {
 	config, keys := versionsOf(have)
 	ops := []registry.Op{{Kind: registry.Check, Path: j.at(NodeConfig), Version: NodeVersion(config)}}
@@ -182,6 +187,7 @@ func (k *kept) config(n registry.Node) {
 	}
 }
 
+// key records the node of a key.
 func (k *kept) key(key string, n registry.Node) {
 	if k == nil {
 		return
@@ -201,6 +207,8 @@ func (d *Decoder) resolveConfig() {
 	}
 }
 
+// configured decodes the configuration into the view. The newest write of any of its nodes
+// counts as its last one.
 func (d *Decoder) configured(in Kept) {
 	v, s := d.v, in.Config.Stat
 	for key, n := range in.Keys {

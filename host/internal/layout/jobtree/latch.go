@@ -6,7 +6,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// contend creates a place in a queue, and the missing nodes above it.
+// contend creates a place at the end of a latch's queue, and the missing nodes above it.
 func (t *transaction) contend(m protocol.Contend) {
 	above, node := NodeElection, NodeLatch
 	if m.Latch == protocol.FailoverLatch {

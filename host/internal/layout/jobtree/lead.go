@@ -10,6 +10,8 @@ import (
 // ElasticJob leads, even if ElasticJob has created other nodes again in the versions that
 // were seen.
 
+// elect makes a member of ours the leader. The set raises the version of the node, which
+// shows that one of ours leads.
 func (t *transaction) elect(id job.InstanceID) {
 	t.ephemeral(t.at(NodeLeaderInstance), t.nameOf(id))
 	t.op(registry.Set, t.at(NodeLeaderInstance), []byte(t.nameOf(id)), 0)
@@ -35,13 +37,15 @@ func (t *transaction) setFirst(owners []job.InstanceID) {
 	if len(owners) == 0 || !t.v.Shared() {
 		return
 	}
+	// If the owner of item 0 changes, the transaction sets the node; if the item has none,
+	// it creates the node, so that a set must follow.
 	if it := t.v.Items; len(it) == 0 || it[0].Owner == "" || it[0].Owner == owners[0] && it[0].OwnerVer == 0 {
 		t.op(registry.Set, t.Item(0, MarkInstance), []byte(owners[0]), 0)
 	}
 }
 
 // checkFirst checks that no leader of ElasticJob has begun to assign since a leader of ours
-// did.
+// did. The node of item 0 shows that if its version is above 0.
 func (t *transaction) checkFirst(fence string) {
 	if len(t.v.Items) > 0 && t.v.Items[0].OwnerVer > 0 {
 		t.checkOwners(fence, []int{0})

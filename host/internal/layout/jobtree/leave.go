@@ -7,9 +7,10 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// leave removes a member from the tree. It sets no mark for a reshard: members of
-// ElasticJob set it when they notice that the instance has gone. If the mark came first,
-// their leader would assign items to the leaving instance.
+// leave removes a member from the tree. If foreign members listen, they would regard that
+// as a death, so owners' nodes that name the member are deleted first. leave creates no
+// mark for a reshard: members of ElasticJob do when they notice that the instance has gone.
+// If the mark came first, their leader would assign items to the leaving instance.
 func (t *transaction) leave(m protocol.Leave) {
 	if m.Listened {
 		t.deleteSealedOwners(m.Items)
@@ -32,7 +33,9 @@ func (t *transaction) leave(m protocol.Leave) {
 
 // deleteSealedOwners deletes owners' nodes before the instance that they name, because
 // listeners of ElasticJob are notified in this order. If a leader of ElasticJob has
-// assigned since, the seal is gone, and the nodes may name other owners.
+// assigned since the view, the seal is gone, the nodes may name other owners, and the
+// transaction is refused. The seal is below the owner's node of item 0, so it must go
+// before that.
 func (t *transaction) deleteSealedOwners(items []int) {
 	switch {
 	case t.v.Sealed && slices.Contains(items, 0):

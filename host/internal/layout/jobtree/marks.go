@@ -27,8 +27,8 @@ func (j Job) UnheldMarks(v *protocol.View) []string {
 	return paths
 }
 
-// Began returns the item that an event shows as marked as running, if it does. The mark may
-// be gone by then.
+// Began returns the item whose running mark an event shows as created, if it does. The mark
+// may be gone by then: an event with one change that leaves no node is of a deletion alone.
 func (j Job) Began(e registry.Event) (item int, ok bool) {
 	if e.Kind != registry.Changed || e.Changes == 0 || e.Gone && e.Changes == 1 {
 		return 0, false

@@ -14,6 +14,8 @@ func (t *transaction) noneJoined(fence string) {
 	t.check(fence, t.at(NodeMembers), t.v.Joins)
 }
 
+// join registers a member: the nodes by which ElasticJob and members of ours know it, its
+// record, and a mark for a reshard.
 func (t *transaction) join(m protocol.Join) {
 	ip := m.ID.IP()
 	if !slices.ContainsFunc(t.v.Servers, func(s protocol.Server) bool { return s.IP == ip }) {
@@ -30,7 +32,7 @@ func (t *transaction) join(m protocol.Join) {
 	t.markReshard()
 }
 
-// unasked checks that nothing was asked of the instances since.
+// unasked checks that no request has come to these instances since the view.
 func (t *transaction) unasked(fence string, ids []job.InstanceID) {
 	for _, in := range t.v.Instances {
 		if slices.Contains(ids, in.ID) {
@@ -39,6 +41,7 @@ func (t *transaction) unasked(fence string, ids []job.InstanceID) {
 	}
 }
 
+// pruneServers deletes the nodes of servers, unless one has changed since.
 func (t *transaction) pruneServers(m protocol.PruneServers) {
 	for _, s := range t.v.Servers {
 		if slices.Contains(m.IPs, s.IP) {
@@ -66,7 +69,8 @@ func (t *transaction) request(fence string, id job.InstanceID, asked bool) {
 }
 
 // requestAll asks instances to begin, and deletes requests to members that are gone. It is
-// refused if items may have moved since to members that would not be asked.
+// refused if items may have moved since to members that would not be asked: by an
+// assignment of ours, or by one of ElasticJob, which deletes the seal.
 func (t *transaction) requestAll(to []job.InstanceID) {
 	if t.v.Assignment.Exists {
 		t.checkAssignment("request-trigger/epoch")
@@ -96,6 +100,8 @@ func (j Job) EndInstance(v *protocol.View, id job.InstanceID) []registry.Op {
 	return end
 }
 
+// disableServer writes an operator's setting of a server: into its node or, where members
+// have only addresses, below it.
 func (t *transaction) disableServer(m protocol.DisableServer) {
 	for _, s := range t.v.Servers {
 		switch {

@@ -5,8 +5,9 @@ import (
 	"slices"
 )
 
-// merged returns a list that is sorted by key with changes, by key; nil for what is gone. It does
-// not change a published list. Unlike put for each change, it copies the list once.
+// merged returns the list to with the elements in changed replaced, added or, if nil,
+// removed. Both are by key, and the list is sorted by it. merged does not change the list,
+// which is published. Unlike put for each change, it copies the list once.
 func merged[K cmp.Ordered, T any](to []T, changed map[K]*T, key func(*T) K) []T {
 	if len(changed) == 0 {
 		return to

@@ -6,7 +6,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// recordMissed writes rows of a job that no server runs, if none has come since.
+// recordMissed writes rows of a job that no server runs, if no server has come since. It
+// creates a record if the member has none.
 func (t *transaction) recordMissed(m protocol.RecordMissed) {
 	t.noneJoined("record-missed/joins")
 	if t.version(m.ID) == impossibleVersion {

@@ -49,7 +49,7 @@ func (s *names) member(id job.InstanceID, n registry.Node) {
 	}
 }
 
-// asked records a node that asks a member to begin. It reports whether it is one.
+// asked records a node that asks a member to begin. It returns false for any other node.
 func (s *names) asked(parent, name string, n registry.Node) bool {
 	if s == nil || parent != NodeTrigger {
 		return false
@@ -62,7 +62,8 @@ func (s *names) asked(parent, name string, n registry.Node) bool {
 	return true
 }
 
-// mark records a mark of an item.
+// mark records which member a mark of an item names. A running mark that a session holds
+// needs no name.
 func (s *names) mark(item int, mark string, n registry.Node) {
 	if s == nil {
 		return
@@ -91,7 +92,8 @@ func (s *names) forget(items []protocol.Item) {
 	maps.DeleteFunc(s.items, func(i int, _ said) bool { return i >= len(items) || !items[i].Exists })
 }
 
-// resolve updates the view from the ids that marks and requests name, if these have changed.
+// resolve updates the view from the members that marks and requests name, if these have
+// changed. In layout 3 such nodes outlive sessions, so only the names show whose they are.
 func (d *Decoder) resolve() {
 	s := d.names
 	if s == nil || s.settled {
@@ -118,6 +120,10 @@ func (d *Decoder) resolve() {
 	}
 }
 
+// resolveItem sets what the marks of an item say of its members. A running mark without a
+// session is held by the session of the member that it names; if that is gone, the mark is
+// abandoned. The failover mark names the taker; without it, the mark that outlives the
+// taker's session does.
 func (d *Decoder) resolveItem(it *protocol.Item, says said) {
 	if says.running.id != "" {
 		it.Running = d.sessionOf(says.running)
@@ -134,8 +140,8 @@ func (d *Decoder) resolveItem(it *protocol.Item, says said) {
 	}
 }
 
-// sessionOf returns the session of the mentioned member; 0 if it is gone, even if another
-// member has its id by now.
+// sessionOf returns the session of the mentioned member; 0 if it is gone. If a member with
+// its id came after the node was written, that is another one.
 func (d *Decoder) sessionOf(m mention) int64 {
 	if m.created < d.names.born[m.id] {
 		return 0

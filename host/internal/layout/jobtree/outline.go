@@ -21,8 +21,8 @@ func (j Job) Endings() []string { return append(j.Outline(), NodeFires) }
 // Definers lists the nodes of Job.Nodes.
 func (Job) Definers() []string { return []string{NodeConfig, NodeModule, NodeMembers} }
 
-// Private reports whether the value at a path belongs to a guest, and is for the guest
-// only.
+// Private reports whether a path is that of a guest's state or offset, whose value is for
+// the guest only.
 func (j Job) Private(path string) bool {
 	if dir, _ := j.OffsetOf(0); dir != "" && strings.HasPrefix(path, dir+"/") {
 		return true

@@ -6,6 +6,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
+// reshard writes a new assignment, and makes the items' nodes match it. With Parts it
+// writes only the assignment; transactions of Owners write the nodes.
 func (t *transaction) reshard(m protocol.Reshard) {
 	t.checkLead("reshard/lead")
 	t.checkRuns("reshard/records", m.Check)
@@ -38,7 +40,8 @@ func (t *transaction) reshard(m protocol.Reshard) {
 	t.resharded("reshard/joins", m.Next.Owners)
 }
 
-// owners writes a part of a reshard. It is refused if the assignment has changed.
+// owners writes a part of a reshard: it deletes owners' nodes, or makes some items' nodes
+// match the assignment. It is refused if the assignment has changed.
 func (t *transaction) owners(m protocol.Owners) {
 	t.checkLead("owners/lead")
 	t.checkAssignment("owners/epoch")
@@ -64,7 +67,8 @@ func (t *transaction) owners(m protocol.Owners) {
 // ElasticJob, which deletes all owners' nodes, deletes the seal as well.
 func (j Job) seal() string { return j.Item(0, MarkSeal) }
 
-// checkSeal checks that the seal in the view, if there is one, still exists.
+// checkSeal checks that the seal in the view, if there is one, still exists. It reports
+// whether there is one.
 func (t *transaction) checkSeal(fence string) bool {
 	if t.v.Sealed {
 		t.check(fence, t.seal(), registry.AnyVersion)
@@ -86,7 +90,7 @@ func (t *transaction) checkOwners(fence string, items []int) {
 	}
 }
 
-// owner makes the nodes of an item match the assignment.
+// owner makes the nodes of an item match its owner in the assignment.
 func (t *transaction) owner(i int, owner job.InstanceID) {
 	var it protocol.Item
 	if i < len(t.v.Items) {
@@ -104,6 +108,8 @@ func (t *transaction) owner(i int, owner job.InstanceID) {
 	}
 }
 
+// surplus clears items beyond the total. It deletes the nodes of remove, and what is ours
+// below those of keep, which have foreign nodes below them.
 func (t *transaction) surplus(remove, keep []int) {
 	for _, i := range remove {
 		t.clearItem(i)
@@ -114,8 +120,8 @@ func (t *transaction) surplus(remove, keep []int) {
 	}
 }
 
-// resharded deletes the marks of a reshard, unless a member has joined since. All owners'
-// nodes match the assignment then.
+// resharded deletes the marks of a reshard at its end, when all owners' nodes match the
+// assignment. It is refused if a member has joined since.
 func (t *transaction) resharded(fence string, owners []job.InstanceID) {
 	t.setFirst(owners)
 	t.delete(t.at(NodeNecessary), t.seen(fence, t.v.NecessaryV))
@@ -124,7 +130,7 @@ func (t *transaction) resharded(fence string, owners []job.InstanceID) {
 	}
 }
 
-// clearItem deletes our nodes below an item.
+// clearItem deletes those of our nodes below an item that the view shows.
 func (t *transaction) clearItem(i int) {
 	it := t.v.Items[i]
 	for _, n := range []struct {

@@ -14,7 +14,7 @@ var parents = []string{
 	NodeAssignment, NodeSharding, NodeFailover, NodeFailoverItems, NodeFailoverLatch, NodeTrigger,
 }
 
-// parent notes whether a parent exists. It ignores other nodes.
+// parent records whether a parent exists. It ignores other nodes.
 func (d *Decoder) parent(node string, exists bool) {
 	if k := slices.Index(parents, node); k >= 0 {
 		d.v.Nodes.Set(k, exists)
@@ -26,12 +26,12 @@ func has(v *protocol.View, nodes ...string) bool {
 	return !slices.ContainsFunc(nodes, func(node string) bool { return !v.Nodes.Has(slices.Index(parents, node)) })
 }
 
-// undefined reports whether a job's own node has nodes of ours below it, but no
-// configuration.
+// undefined reports whether a job has nodes of ours, but no configuration, by its own node.
 func undefined(root registry.Node) bool {
 	return slices.Contains(root.Children, NodeWasm) && !slices.Contains(root.Children, NodeConfig)
 }
 
+// parentsOf returns what the core asks of the existing parents.
 func parentsOf(v *protocol.View) protocol.Parents {
 	return protocol.Parents{
 		Shared: has(v, NodeServers, NodeLeaderSharding) && (v.ByAddress || has(v, NodeInstances)), Latch: has(v, NodeLatch),
@@ -39,7 +39,7 @@ func parentsOf(v *protocol.View) protocol.Parents {
 	}
 }
 
-// makeParents creates those of these parents that are missing, outermost first.
+// makeParents creates those of these nodes that are missing. Outer ones must come first.
 func (t *transaction) makeParents(nodes ...string) {
 	for _, node := range nodes {
 		if !has(t.v, node) && (node != NodeInstances || !t.byAddress()) {

@@ -151,8 +151,9 @@ func (j Job) Watched() []string {
 	return watched
 }
 
-// Below is the mirror's rule for the nodes below a node, by names as in Watched. The marks
-// of an item are named even if they do not exist, so their creation is one event, not two.
+// Below is the mirror's rule for the nodes below a node, by names as in Watched: it returns
+// those that the mirror also follows. The marks of an item are named even if they do not
+// exist, so their creation is one event, not two.
 func (j Job) Below(name string, n registry.Node) []string {
 	if !n.Exists {
 		return nil
@@ -161,7 +162,7 @@ func (j Job) Below(name string, n registry.Node) []string {
 	switch name {
 	case "":
 		if undefined(n) {
-			below = []string{NodeRemoval}
+			below = []string{NodeRemoval} // only a job without a configuration may be one that is being removed
 		}
 	case NodeConfig:
 		return j.keysOf(n)

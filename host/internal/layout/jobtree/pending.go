@@ -13,7 +13,8 @@ import (
 // list together.
 type pending map[int]*protocol.Pending
 
-// set decodes the node of an item. It returns an error if the node's data cannot be read.
+// set records the node of an item's pending run. It returns an error if the node's value
+// cannot be read; the run then counts as one of ElasticJob.
 func (c *pending) set(i int, n registry.Node) error {
 	if *c == nil {
 		*c = pending{}
@@ -28,7 +29,7 @@ func (c *pending) set(i int, n registry.Node) error {
 	return err
 }
 
-// applied returns the list with the changes, and clears these.
+// applied returns the list to with the changes, and forgets them.
 func (c *pending) applied(to []protocol.Pending) []protocol.Pending {
 	all := merged(to, *c, func(p *protocol.Pending) int { return p.Item })
 	*c = nil

@@ -9,6 +9,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
+// roundNode returns the node of the round of an event.
 func roundNode(e protocol.Event) string {
 	if e == protocol.FireStarted {
 		return NodeStarted
@@ -16,6 +17,7 @@ func roundNode(e protocol.Event) string {
 	return NodeCompleted
 }
 
+// roundOf returns the round of an event in a view.
 func roundOf(v *protocol.View, e protocol.Event) protocol.Round {
 	if e == protocol.FireStarted {
 		return v.Guarantee.Started
@@ -27,7 +29,8 @@ func (j Job) roundItem(e protocol.Event, i int) string {
 	return j.at(roundNode(e)) + "/" + strconv.Itoa(i)
 }
 
-// release deletes a round.
+// release deletes a round: its items' nodes, then its own. Foreign members that wait in it
+// go on then.
 func (t *transaction) release(m protocol.Release) {
 	r := roundOf(t.v, m.Event)
 	for _, i := range r.Items {
@@ -39,7 +42,8 @@ func (t *transaction) release(m protocol.Release) {
 	t.delete(t.at(roundNode(m.Event)), registry.AnyVersion)
 }
 
-// setFires records up to which fire the listeners were called.
+// setFires records for which instants the listeners were called. It is refused if the
+// member's record has changed since.
 func (t *transaction) setFires(self job.InstanceID, next *protocol.Fires) {
 	t.checkRuns("set-fires/own", []job.InstanceID{self})
 	t.putFires(next)
@@ -52,6 +56,7 @@ func (t *transaction) follow() {
 	t.putFires(&next)
 }
 
+// putFires writes the node with the calls of listeners, in the version that was seen.
 func (t *transaction) putFires(next *protocol.Fires) {
 	if t.v.Fires.Exists {
 		t.op(registry.Set, t.at(NodeFires), spelling.EncodeFires(next), t.seen("set-fires/fires", t.v.Fires.Version))

@@ -9,7 +9,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// clearMarks deletes marks without an open run.
+// clearMarks deletes marks of items without an open run: those of the member itself and, if
+// no record in Check has changed, those that nobody holds.
 func (t *transaction) clearMarks(m protocol.ClearMarks) {
 	// A late write must not delete the mark of a run that has begun since.
 	if t.checkRuns("clear-marks/records", m.Check); !slices.Contains(m.Check, m.Self) {
@@ -57,13 +58,16 @@ func (t *transaction) notBegunElsewhere(m protocol.ClearMarks) {
 }
 
 // notAssigned checks that no leader of ElasticJob has assigned the items again since the
-// view.
+// view: it would delete the seal. Without a seal, ElasticJob must not have begun to lead.
 func (t *transaction) notAssigned(fence string) {
 	if sealed := t.checkSeal(fence); !sealed && t.v.Leader != "" {
 		t.checkLead(fence)
 	}
 }
 
+// begin writes runs of own items into the record, with their marks. It is refused if an
+// item has moved: the assignment has changed or, with foreign members, ElasticJob has
+// assigned since.
 func (t *transaction) begin(m protocol.Begin) {
 	t.checkAssignment("begin/epoch")
 	t.own(m.Self, m.Own)
@@ -72,6 +76,7 @@ func (t *transaction) begin(m protocol.Begin) {
 		if sealed := t.checkSeal("begin/seal"); !sealed && t.v.Leader != "" {
 			t.checkLead("begin/lead")
 		}
+		// The owner's node of item 0 is checked already if that item begins.
 		if len(m.Begun) > 0 && !slices.Contains(m.Begun, 0) {
 			t.checkFirst("begin/first")
 		}
@@ -96,8 +101,9 @@ func (t *transaction) begin(m protocol.Begin) {
 	}
 }
 
-// deletePending deletes pending runs in the versions that were seen. If another member has
-// filled in a node without a run since, that run would be lost.
+// deletePending deletes pending runs in the versions that were seen. ElasticJob creates
+// such a node without a run. If a member of ours has put a run into it since, that run
+// would be lost.
 func (t *transaction) deletePending(items []int) {
 	for _, i := range items {
 		version := registry.AnyVersion
@@ -108,7 +114,8 @@ func (t *transaction) deletePending(items []int) {
 	}
 }
 
-// unmark deletes the member's own marks of ended runs.
+// unmark deletes the member's own marks of ended runs. A mark that another session holds is
+// another member's.
 func (t *transaction) unmark(self job.InstanceID, items []int) {
 	var session int64
 	for _, m := range t.v.Members {
@@ -135,7 +142,7 @@ func (t *transaction) running(self job.InstanceID, item int) {
 	t.ops = append(t.ops, t.dialect.Running(t.Job, self, item, t.v.Config != nil && t.v.Config.Failover))
 }
 
-// taken marks an item as taken, and deleteTaken deletes such marks.
+// taken marks an item as taken. In some layouts a second mark outlives the taker's session.
 func (t *transaction) taken(self job.InstanceID, item int) {
 	t.ephemeral(t.Item(item, MarkFailover), t.nameOf(self))
 	if t.added != nil && t.added.Failovering {
@@ -143,6 +150,7 @@ func (t *transaction) taken(self job.InstanceID, item int) {
 	}
 }
 
+// deleteTaken deletes the marks of an item that was taken, as far as they exist.
 func (t *transaction) deleteTaken(item int) {
 	there := t.v.Items[item].Nodes
 	if !there.Has(onlyFailovering) {
@@ -153,6 +161,8 @@ func (t *transaction) deleteTaken(item int) {
 	}
 }
 
+// reclaim makes the open runs of a dead member pending, in a new epoch. It deletes the
+// member's record, or leaves in it what did not fit into the transaction.
 func (t *transaction) reclaim(m protocol.Reclaim) {
 	if m.Rest != nil {
 		t.op(registry.Set, t.runsOf(m.Dead), spelling.EncodeRuns(m.Rest), t.seen("reclaim/dead", t.version(m.Dead)))
@@ -194,8 +204,8 @@ func (t *transaction) stillAway(fence string, members []job.InstanceID) {
 	}
 }
 
-// pend makes runs pending. It deletes what dead members have left of these items, and of
-// others, whose runs get rows.
+// pend makes runs pending. It deletes the marks that dead members have left of these items,
+// and of others, whose runs get rows.
 func (t *transaction) pend(all []protocol.Pending, others ...int) {
 	if len(all) > 0 {
 		t.makeParents(NodeFailover, NodeFailoverItems)
@@ -222,6 +232,7 @@ func (t *transaction) unmarkDead(items []int) {
 	if t.added == nil || !t.added.Failovering {
 		return
 	}
+	// The taker of the item is gone, and only the mark that outlives its session names it.
 	left := func(it protocol.Item) bool { return it.Nodes.Has(onlyFailovering) && it.TakerSession == 0 }
 	unmarks := func(i int) bool {
 		return i < len(t.v.Items) && (left(t.v.Items[i]) || t.v.Items[i].Abandoned && t.v.Items[i].Failover == "")
@@ -244,6 +255,8 @@ func (t *transaction) unmarkDead(items []int) {
 	}
 }
 
+// takeOver writes the begin of pending runs: into the record, with their marks in place of
+// the pending runs' nodes.
 func (t *transaction) takeOver(m protocol.Take) {
 	t.checkAssignment("take/epoch")
 	t.own(m.Self, m.Own)

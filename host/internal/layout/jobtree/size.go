@@ -16,7 +16,8 @@ const (
 // core makes smaller transactions.
 func (j Job) MaxNodes() int { return (spelling.MaxBytes - spelling.MaxValues) / j.NodeBytes() }
 
-// NodeBytes is the size of one such node as it is sent.
+// NodeBytes is the size of one item's node as it is sent. Where an item has several nodes,
+// of which the core counts fewer, it is the size of as many of them as stand for one.
 func (j Job) NodeBytes() int {
 	n := len(j.root) + tailBytes + idBytes + nodeBytes
 	if j.added != nil && j.added.Failovering {

@@ -29,7 +29,8 @@ func (j Job) Defined(v *protocol.View) (config definition.Config, module *defini
 }
 
 // Spell returns the definition as the registry will hold it. Only values that differ from
-// old, which the registry holds, are rewritten.
+// old, which the registry holds, are rewritten: a module that is written differently, and
+// means the same, stays as it is.
 func (j Job) Spell(old protocol.Definition, d definition.Definition) (protocol.Definition, error) {
 	var spelled protocol.Definition
 	data, err := j.dialect.Update(spelling.Bytes(old.Config), d.Config)

@@ -41,7 +41,9 @@ func (j Job) SaveState(self job.InstanceID, item int, n registry.Node, data []by
 	return []registry.Op{{Kind: registry.Check, Path: j.runsOf(self), Version: registry.AnyVersion}, write}
 }
 
-// SaveOffset spells, for the same transaction, the replacement of an item's offset, which was n.
+// SaveOffset spells, for the same transaction as SaveState, the replacement of an item's
+// offset, which was n when it was read. It is nil if the layout has no such node, or
+// nothing changes. It does not check a version, since SaveState does.
 func (j Job) SaveOffset(item int, n registry.Node, value []byte) []registry.Op {
 	_, path := j.OffsetOf(item)
 	switch {

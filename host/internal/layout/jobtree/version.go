@@ -13,8 +13,8 @@ func VersionOf(n registry.Node) protocol.Version {
 	return protocol.Version(strconv.Itoa(int(n.Stat.Version)))
 }
 
-// NodeVersion returns the version that the part's node must have. For a part that was never
-// read, no node has it.
+// NodeVersion is the reverse of VersionOf. For a part that was never read it returns a
+// version that no node has, so that the transaction is refused.
 func NodeVersion(v protocol.Version) int32 {
 	n, err := strconv.ParseInt(string(v), 10, 32)
 	if err != nil {

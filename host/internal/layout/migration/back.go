@@ -53,8 +53,8 @@ func Back(namespace, name string, t Tree) (*Plan, error) {
 	}
 	p := &Plan{From: is, To: mark.From, job: job}
 	if byServer(mark.From) {
-		// Of the tree that is wanted, and the copies, Turn makes the former layout. Only
-		// then are the copies deleted, since members of that layout do not read them.
+		// Turn leaves the copies. They are deleted after it, in as many transactions as that
+		// takes, since members of the former layout do not read them.
 		now := maps.Clone(want)
 		for path, n := range t {
 			if path != jobtree.NodeMigration && within(path, copies(mark.Ours)...) {
@@ -65,7 +65,7 @@ func Back(namespace, name string, t Tree) (*Plan, error) {
 		p.sweepCopies(root, now, mark.Ours)
 		return p, nil
 	}
-	if len(t[jobtree.NodeWasm].Children) == 1 { // no server of ours has ever run it
+	if len(t[jobtree.NodeWasm].Children) == 1 { // it is the mark of the migration: no server of ours has ever run it
 		want = want.without(jobtree.NodeWasm)
 	}
 	p.change(root, t, want)
