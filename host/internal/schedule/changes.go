@@ -32,7 +32,8 @@ func (q *Quartz) ClockChanges(from time.Time) []string {
 	return warnings
 }
 
-// setForward returns the warning for a change that leaves out a period of the day.
+// setForward returns the warning for a change that leaves out a period of the day; "" if it
+// drops no fire that matters. before and after are the spans beside the change.
 func (q *Quartz) setForward(before, after span) string {
 	const day = "Mon 2006-01-02"
 	change := before.end
@@ -51,6 +52,7 @@ func (q *Quartz) setForward(before, after span) string {
 	}
 	next, fires := q.f.next(q.loc, start.Unix()+1)
 	wall := time.Unix(left, 0).UTC()
+	// Quartz misses the first fire after the period, although clocks show its time.
 	if ok && behind-after.offset < change+daySeconds && (!fires || next > behind-after.offset) {
 		again := "never again"
 		if fires {
@@ -58,6 +60,8 @@ func (q *Quartz) setForward(before, after span) string {
 		}
 		return fmt.Sprintf("after %s, when clocks are set forward, it fires %s", time.Unix(change-1, 0).In(q.loc).Format(day+" 15:04"), again)
 	}
+	// If the day has another fire, or the first listed time is not in the period, there is
+	// nothing to warn of.
 	midnight := time.Date(wall.Year(), wall.Month(), wall.Day(), 0, 0, 0, 0, q.loc)
 	first := q.Next(midnight.Add(-time.Second))
 	if left >= change+after.offset || !first.IsZero() && first.Before(midnight.AddDate(0, 0, 1)) {
@@ -66,9 +70,9 @@ func (q *Quartz) setForward(before, after span) string {
 	return fmt.Sprintf("on %s it does not fire, because clocks are set forward over %s", wall.Format(day), wall.Format("15:04"))
 }
 
-// setBack returns the warning for a change after which clocks show a period again.
-// The fires in that period come in the second pass; that deserves a warning only if
-// the schedule also fires before and after.
+// setBack returns the warning for a change after which clocks show a period again; "" if
+// there is none. The fires in that period come in the second pass; that deserves a warning
+// only if the schedule also fires in the period before, and right after the change.
 func (q *Quartz) setBack(before, after span) string {
 	change, length := before.end, before.offset-after.offset
 	if length <= 0 || !q.within(change-2*length, change-length) || !q.within(change, change+length) {

@@ -4,8 +4,9 @@ import "math/bits"
 
 const daySeconds = 86400
 
-// dayNumber counts days from 1 January 1970 to a date of the Gregorian
-// calendar. Day and month may lie outside their range and carry over.
+// dayNumber counts days from 1 January 1970 to a date of the Gregorian calendar. Day and
+// month may lie outside their range and carry over. 146097 is the number of days in 400
+// years, an era.
 func dayNumber(y, m, d int) int {
 	m-- // from zero
 	if m < 0 || m > 11 {
@@ -19,7 +20,7 @@ func dayNumber(y, m, d int) int {
 		y--
 	}
 	era := floorDiv(y, 400)
-	yoe := y - era*400
+	yoe := y - era*400 // year of the era
 	return era*146097 + yoe*365 + yoe/4 - yoe/100 + (153*m+2)/5 + d - 719469
 }
 
@@ -27,10 +28,10 @@ func dayNumber(y, m, d int) int {
 func date(n int) (y, m, d int) {
 	n += 719468
 	era := floorDiv(n, 146097)
-	doe := uint32(n - era*146097)
+	doe := uint32(n - era*146097) // day of the era
 	yoe := (doe - doe/1460 + doe/36524 - doe/146096) / 365
-	doy := doe - (365*yoe + yoe/4 - yoe/100)
-	mp := (5*doy + 2) / 153
+	doy := doe - (365*yoe + yoe/4 - yoe/100) // day of the year, which starts in March
+	mp := (5*doy + 2) / 153                  // month, 0 for March
 	d = int(doy-(153*mp+2)/5) + 1
 	y = int(yoe) + era*400
 	if mp < 10 {
@@ -44,6 +45,7 @@ func weekdayOf(n int) int {
 	return n + 4 - floorDiv(n+4, 7)*7 + 1
 }
 
+// monthLength returns the number of days of a month.
 func monthLength(y, m int) int {
 	if m == 2 {
 		if y%4 == 0 && (y%100 != 0 || y%400 == 0) {
@@ -51,9 +53,10 @@ func monthLength(y, m int) int {
 		}
 		return 28
 	}
-	return 30 + (m^m>>3)&1
+	return 30 + (m^m>>3)&1 // up to July the odd months have 31 days, after it the even ones
 }
 
+// floorDiv divides by a positive number, and rounds down.
 func floorDiv(a, b int) int {
 	q := a / b
 	if a%b < 0 {
@@ -64,14 +67,15 @@ func floorDiv(a, b int) int {
 
 // civilNext searches on local dates as if every local time existed exactly once. from and
 // the result are local seconds: the local time, counted as if it were UTC. The result is
-// not before from.
+// not before from; false means that there is none. Each pass of the loop moves on to the
+// next year, month or day that is listed; the time of day then begins anew.
 func (f *fields) civilNext(from int64) (int64, bool) {
 	n := int(from / daySeconds) // from is never negative here
 	y, m, d := date(n)
 	tod, ok := f.timeFrom(int(from % daySeconds))
 	if !ok {
 		tod = int(f.opening)
-		d++
+		d++ // no time is left on the first day
 	}
 	for {
 		if f.years[min((y-firstYear)>>6, yearWords-1)]>>((y-firstYear)&63)&1 == 0 || y > int(f.lastYear) {

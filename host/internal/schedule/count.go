@@ -34,6 +34,7 @@ func WhyNever(s Schedule, t time.Time) string {
 	if f.never != "" {
 		return f.never
 	}
+	// The same schedule, with all years listed.
 	anyYear := *f
 	for y := firstYear; y <= int(anyYear.lastYear); y++ {
 		anyYear.addYear(y)

@@ -62,7 +62,8 @@ func (m *members) smallest() uint8 { return uint8(bits.TrailingZeros64(m.bits) &
 
 func (m *members) empty() bool { return m.bits == 0 && !m.year }
 
-// put adds one value. Values that no date can have are left out.
+// put adds one value to the set of the present field. Values that no date can have are left
+// out.
 func (p *parser) put(v int) {
 	set := &p.sets[p.kind]
 	switch {
@@ -76,8 +77,10 @@ func (p *parser) put(v int) {
 	}
 }
 
-// add adds from, from-to or from-to in steps. A negative to is the end of the
-// field; step 0 means from alone, -1 that nothing but from was written.
+// add adds from, from-to or from-to in steps. A negative to is the end of the field; step 0
+// means from alone, -1 that nothing but from was written. A range whose end is before its
+// begin goes on at the begin of the field, except in years. from may be anyMark, for all
+// values, or openMark, for ?.
 func (p *parser) add(from, to, step int) error {
 	k := kinds[p.kind]
 	every := from == anyMark
@@ -110,6 +113,8 @@ func (p *parser) add(from, to, step int) error {
 	// Larger values do not matter, and the list of a hostile text must stay short.
 	to = min(to, max(last, 2*anyMark))
 	for v := from; v <= to; v += step {
+		// Values beyond the end go on at the begin. Where values count from 1, the last one
+		// is wrap itself.
 		if wrap == 0 {
 			p.put(v)
 		} else if v%wrap == 0 && k.min == 1 {
@@ -121,7 +126,7 @@ func (p *parser) add(from, to, step int) error {
 	return nil
 }
 
-// piece reads one element of a list.
+// piece reads one element of a list, by its first character.
 func (p *parser) piece(s string) error {
 	switch c := s[0]; {
 	case c >= 'A' && c <= 'Z' && s != "L" && s != "LW" && !isLastShift(s):
@@ -152,6 +157,7 @@ func isLastShift(s string) bool {
 	return ok && (rest == "" || rest == "W")
 }
 
+// question reads ?, which leaves one of the two day fields open.
 func (p *parser) question(s string) error {
 	if p.kind != dayOfMonth && p.kind != dayOfWeek {
 		return p.fail(s, "may stand in day-of-month or day-of-week only; write * or a value")
@@ -218,7 +224,8 @@ func javaInt(s string) (int, bool) {
 	return n, err == nil
 }
 
-// number reads the ASCII digits at the start of s, which has at least one.
+// number reads the ASCII digits at the start of s, which has at least one. ok is false if
+// the number is too large.
 func number(s string) (n int, rest string, ok bool) {
 	rest = strings.TrimLeft(s, "0123456789")
 	n, ok = javaInt(s[:len(s)-len(rest)])

@@ -42,18 +42,19 @@ type fields struct {
 	never    string // why it can never fire; empty if it may
 }
 
-// clampYear keeps the last year inside the bit set.
+// clampYear bounds the last year to those that the bit set has.
 func clampYear(y int) int {
 	return max(firstYear, min(y, firstYear+64*yearWords-1))
 }
 
+// addYear lists a year, unless no search can reach it.
 func (f *fields) addYear(y int) {
 	if y >= firstYear && y <= int(f.lastYear) {
 		f.years[(y-firstYear)>>6] |= 1 << ((y - firstYear) & 63)
 	}
 }
 
-// yearFrom returns the first listed year that is not before y.
+// yearFrom returns the first listed year that is not before y; false if there is none.
 func (f *fields) yearFrom(y int) (int, bool) {
 	n := max(y-firstYear, 0)
 	for w := n >> 6; w < yearWords; w++ {
@@ -68,8 +69,8 @@ func (f *fields) yearFrom(y int) (int, bool) {
 	return 0, false
 }
 
-// timeFrom returns the first listed time of day that is not before sod, both
-// in seconds since midnight.
+// timeFrom returns the first listed time of day that is not before sod, both in seconds
+// since midnight; false if there is none on that day.
 func (f *fields) timeFrom(sod int) (int, bool) {
 	h, m, s := sod/3600, sod/60%60, sod%60
 	if f.hour>>h&1 != 0 {
@@ -88,11 +89,11 @@ func (f *fields) timeFrom(sod int) (int, bool) {
 		return 0, false
 	}
 	h += 1 + bits.TrailingZeros32(rest)
-	return h*3600 + int(f.opening)%3600, true
+	return h*3600 + int(f.opening)%3600, true // with the first listed minute and second
 }
 
-// monthDays returns the days of a month that the rule picks. It must not be called
-// for odd rules.
+// monthDays returns the days of a month that the rule picks; bit n stands for day n. It
+// must not be called for odd rules.
 func (f *fields) monthDays(y, m int) uint32 {
 	last := monthLength(y, m)
 	inMonth := uint32(1)<<(last+1) - 2
@@ -134,9 +135,9 @@ func weekdayDays(set uint8, opening int) uint32 {
 	return uint32(week >> (opening - 1) << 1)
 }
 
-// nearWeekday moves day d, a weekday of the given number, off the weekend
-// without leaving a month that ends on day last. The result may lie beyond the
-// month when d did.
+// nearWeekday returns the day from Monday to Friday that is nearest to day d, in a month
+// that ends on day last. weekday is that of d, 1 for Sunday. The result stays in the month,
+// unless d is beyond its end.
 func nearWeekday(weekday, d, last int) int {
 	switch {
 	case weekday == 7 && d == 1:

@@ -16,6 +16,8 @@ func (k kind) sample() string {
 	return fmt.Sprintf("%d-%d, a list, a range, */n or *", kinds[k].min, kinds[k].max)
 }
 
+// outOfRange returns the error for a value or range that the present field does not take.
+// to is negative if it is not given.
 func (p *parser) outOfRange(from, to int) error {
 	k := kinds[p.kind]
 	token := p.word.raw
@@ -34,6 +36,7 @@ func (p *parser) outOfRange(from, to int) error {
 	return p.fail(token, "is out of range: %d is not in %d-%d", wrong, k.min, k.max)
 }
 
+// badName returns the error for a text that is no name of a value of the present field.
 func (p *parser) badName(s string) error {
 	switch p.kind {
 	case month:
@@ -50,7 +53,8 @@ func countReason(n int) string {
 	return fmt.Sprintf("has %d of 6 fields; write second minute hour day-of-month month day-of-week, such as 0 0 9 ? * MON-FRI", n)
 }
 
-// withHint adds the likely intention to an error, if the text is a schedule of Unix cron.
+// withHint adds to an error of Parse what the writer probably meant: Unix cron, which has
+// five fields or a word, or a ? in one of the two day fields.
 func withHint(err error, ws []word) error {
 	var e *Error
 	if !errors.As(err, &e) {
@@ -61,6 +65,7 @@ func withHint(err error, ws []word) error {
 		*e = Error{Text: e.Text, Token: ws[0].raw, Reason: `is not Quartz; write the six fields, such as 0 0 0 * * ?, or set dialect = "unix"`}
 	case len(ws) == 5:
 		fields := rawWords(ws)
+		// It is no Unix cron either, so there is no hint.
 		if _, err := ParseUnix(strings.Join(fields, " "), time.UTC); err != nil {
 			return e
 		}
@@ -77,6 +82,7 @@ func withHint(err error, ws []word) error {
 	return e
 }
 
+// rawWords returns the words as they were written.
 func rawWords(ws []word) []string {
 	raw := make([]string, len(ws))
 	for i, w := range ws {
@@ -92,8 +98,9 @@ func swapped(ws []word, k kind) string {
 	return strings.Join(parts, " ")
 }
 
-// fromUnix converts five Unix fields to Quartz, or returns "" if that would take more
-// than moving the weekday numbers by one.
+// fromUnix converts five Unix fields to Quartz, which counts weekdays from 1, not 0. It
+// returns "" if that would take more than a ? and other weekday numbers, or if Quartz
+// refuses the result.
 func fromUnix(u []string) string {
 	dom, dow := u[2], u[4]
 	switch {
@@ -104,6 +111,7 @@ func fromUnix(u []string) string {
 		}
 	case dom == "*" || dom == "?":
 		dom = "?"
+		// In a step, a number that is no weekday would change as well.
 		if strings.ContainsAny(dow, "/") {
 			return ""
 		}

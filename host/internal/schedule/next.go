@@ -6,7 +6,9 @@ import "time"
 // Later ones need no search.
 const beyondAll = 100_000_000_000
 
-// next returns the first instant, in Unix seconds, that is not before from.
+// next returns the first instant, in Unix seconds, that is not before from; false if there
+// is none. Far from clock changes it searches on local dates alone. If the day rule is odd,
+// or a change is near from or the result, it replays Quartz's search.
 func (f *fields) next(loc *time.Location, from int64) (int64, bool) {
 	if f.never != "" || from > beyondAll {
 		return 0, false
@@ -25,7 +27,7 @@ func (f *fields) next(loc *time.Location, from int64) (int64, bool) {
 	if here.calm(at) {
 		return at, true
 	}
-	there := spanAt(loc, at)
+	there := spanAt(loc, at) // the result may be in a later span, with another offset
 	if at = wall - there.offset; there.calm(at) {
 		return at, true
 	}

@@ -40,8 +40,8 @@ func Plain(s Schedule) Schedule {
 	return s
 }
 
-// Excepted reports whether an instant is missing in the schedule of a job only because
-// its day is excepted.
+// Excepted reports whether an instant is missing in the schedule of a job only because its
+// day is excepted. The day is that of the instant without the job's delay.
 func Excepted(s Schedule, at time.Time) bool {
 	if d, is := s.(*delayed); is {
 		s, at = d.of, at.Add(-d.by)
@@ -50,8 +50,8 @@ func Excepted(s Schedule, at time.Time) bool {
 	return is && e.days.Has(at.In(e.loc)) && e.of.Next(at.Add(-time.Nanosecond)).Equal(at)
 }
 
-// share returns the delay of a job's instants. It depends only on the name, so all
-// servers agree and a restart changes nothing.
+// share returns the delay of a job's instants, which is less than jitter, in whole seconds.
+// It depends only on the name, so all servers agree and a restart changes nothing.
 func share(name string, jitter time.Duration) time.Duration {
 	seconds := uint64(jitter / time.Second)
 	if seconds == 0 {
@@ -67,6 +67,8 @@ type delayed struct {
 	by time.Duration
 }
 
+// Next returns the first delayed instant strictly after t, or the zero time if there is
+// none.
 func (d *delayed) Next(t time.Time) time.Time {
 	at := d.of.Next(t.Add(-d.by))
 	if at.IsZero() {
@@ -86,6 +88,8 @@ type excepting struct {
 // excepted days.
 const maxExcepted = 50_000
 
+// Next returns the first instant strictly after t whose day is not excepted, or the zero
+// time if there is none. It skips consecutive excepted days at once.
 func (e *excepting) Next(t time.Time) time.Time {
 	for range maxExcepted {
 		at := e.of.Next(t)

@@ -9,9 +9,9 @@ import (
 // maxText bounds a schedule text; the longest sensible one has about 500 bytes.
 const maxText = 4096
 
-// Parse reads a cron expression of Quartz 2.2.1: second, minute, hour, day of
-// month, month, day of week and optionally year, read in zone loc. It accepts
-// what Quartz accepts, odd spellings included; the error is an *Error.
+// Parse reads a cron expression of Quartz 2.2.1: second, minute, hour, day of month, month,
+// day of week and optionally year, read in zone loc. It accepts what Quartz accepts, odd
+// spellings included; the error is an *Error.
 func Parse(text string, loc *time.Location) (*Quartz, error) {
 	if err := checkText(text, loc); err != nil {
 		return nil, err
@@ -24,7 +24,7 @@ func Parse(text string, loc *time.Location) (*Quartz, error) {
 	return &Quartz{text: text, loc: loc, f: p.f, warnings: p.warnings}, nil
 }
 
-// checkText refuses texts that are invalid in every dialect.
+// checkText refuses what no dialect takes: a text that is far too long, or no zone.
 func checkText(text string, loc *time.Location) error {
 	switch {
 	case loc == nil:
@@ -56,6 +56,8 @@ type word struct {
 	offset int    // of raw in the whole text
 }
 
+// words divides a text at its blanks and tabs. Control characters around a word do not
+// count, as in Java.
 func words(text string) []word {
 	var ws []word
 	for i := 0; i < len(text); {
@@ -75,6 +77,8 @@ func words(text string) []word {
 	return ws
 }
 
+// parse reads all fields, checks them together, and converts them. Exactly one of the two
+// day fields must be a ?.
 func (p *parser) parse() error {
 	ws := words(p.text)
 	for k := second; k <= year && int(k) < len(ws); k++ {
@@ -86,7 +90,7 @@ func (p *parser) parse() error {
 	if len(ws) < 6 {
 		return withHint(&Error{Text: p.text, Reason: countReason(len(ws))}, ws)
 	}
-	if len(ws) == 6 {
+	if len(ws) == 6 { // without a year, any year is listed
 		p.kind = year
 		if err := p.add(anyMark, -1, -1); err != nil {
 			return err
@@ -133,6 +137,7 @@ func (p *parser) field() error {
 	return nil
 }
 
+// fail returns an error about the present field. token is the piece of it that is wrong.
 func (p *parser) fail(token, format string, args ...any) error {
 	return &Error{
 		Text: p.text, Field: p.kind.String(), Token: p.written(token), Offset: p.word.offset,
@@ -145,7 +150,8 @@ func (p *parser) warn(token, format string, args ...any) {
 	p.warnings = append(p.warnings, p.kind.String()+" "+p.written(token)+" "+fmt.Sprintf(format, args...))
 }
 
-// written returns a piece of the current word in the writer's own letters.
+// written returns a piece of the present word as it was written, since the parser has it in
+// capitals.
 func (p *parser) written(piece string) string {
 	raw := p.word.raw
 	if i := strings.Index(strings.ToUpper(raw), piece); i >= 0 && i+len(piece) <= len(raw) && strings.EqualFold(raw[i:i+len(piece)], piece) {
@@ -154,7 +160,8 @@ func (p *parser) written(piece string) string {
 	return piece
 }
 
-// finish converts the sets to their searchable form.
+// finish converts the sets to the form that searches need. It picks the rule for days: if
+// day-of-week is a ?, from day-of-month, otherwise from day-of-week.
 func (p *parser) finish() {
 	f := &p.f
 	f.second, f.minute = p.sets[second].bits, p.sets[minute].bits
@@ -165,6 +172,7 @@ func (p *parser) finish() {
 		f.rule, f.pick, f.shift = byDay, dom.smallest(), uint8(p.lastShift)
 		switch {
 		case p.lastDay && p.near:
+			// A short month has no such day.
 			f.rule, f.odd = byLastNear, p.lastShift >= 28
 			if f.odd {
 				p.warnings = append(p.warnings, "the schedule ends for good at the first month that is too short for its day-of-month")
@@ -203,8 +211,8 @@ func (p *parser) finish() {
 	}
 }
 
-// exempt reports whether a field may be empty: the days of a month that come
-// from L, or the one of the two day fields that does not count.
+// exempt reports whether a field may list no value: the day of the month if it comes from
+// L, or the one of the two day fields that does not count.
 func (p *parser) exempt(k kind) bool {
 	switch k {
 	case dayOfMonth:

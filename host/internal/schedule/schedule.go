@@ -10,7 +10,6 @@
 // parts of a valid schedule that may be unintended; Ticker.Set puts the schedule into the
 // bucket of the second of its next instant; when that second comes, the entries of the
 // bucket are delivered in batches, and only then is the next instant of each computed.
-// next instant of each computed.
 //
 // Next of a Quartz schedule first searches with plain local dates (civil.go). Where
 // that could differ from Quartz, which is near clock changes and for a few odd day

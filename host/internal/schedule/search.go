@@ -54,8 +54,8 @@ type search struct {
 	turned int   // day number to which nearest last turned back
 }
 
-// search returns the first instant that is not before from, or ok = false if the
-// search would never end.
+// search returns the first instant that is not before from, as Quartz finds it. ok is false
+// if the search ends without one, or would never end. near is the span around from.
 func (f *fields) search(loc *time.Location, near span, from int64) (int64, bool) {
 	s := search{f: f, loc: loc, near: near, from: from, turned: distantPast}
 	// The start is converted back as well. That is why nothing fires in the first pass of
@@ -80,17 +80,20 @@ func (s *search) set(c local) {
 	s.now = localOf(shown)
 }
 
-// setHour is set for steps to an hour: if a gap skips that hour, it moves to the next
-// one, with the minute that clocks then show.
+// setHour is set for a step to a certain hour. If a gap skips that hour, it moves to the
+// next one, with the minute that clocks then show.
 func (s *search) setHour(c local) {
 	s.set(c)
-	if c.hour != 24 && s.now.hour != c.hour {
+	if c.hour != 24 && s.now.hour != c.hour { // 24 is midnight of the next day
 		next := s.now
 		next.hour = c.hour + 1
 		s.set(next)
 	}
 }
 
+// iterate does one iteration. If a listed second, minute or hour is later than the present
+// one, it moves there; if none is, it moves to the first one after the next larger field
+// has advanced. A step to a second alone goes on with the same iteration.
 func (s *search) iterate() step {
 	f := s.f
 	if s.now.year > int(f.lastYear) {
@@ -132,8 +135,8 @@ func (s *search) iterate() step {
 	return s.iterateDay()
 }
 
-// iterateDay is the second half of an iteration, for the date, once the time of day
-// fits.
+// iterateDay is the second half of an iteration, for the date, once the time of day fits.
+// It moves to the next listed day, month or year, if the present one is not listed.
 func (s *search) iterateDay() step {
 	f, c := s.f, s.now
 	if f.rule == byNear || f.rule == byLastNear {
@@ -165,9 +168,10 @@ func (s *search) iterateDay() step {
 	return found
 }
 
-// nearest is the day step of the W rules. It looks at one day of the current
-// month, leniently, and at the time of day found so far; if that is before the
-// start, the next month is tried. It may turn back within the month.
+// nearest is the step of an iteration for the rules with W, the weekday nearest to a day.
+// It looks at one day of the present month, leniently, and at the time of day found so far;
+// if that is before the start, the next month is tried. It may turn back within the month.
+// It returns found if the search is at the right day.
 func (s *search) nearest() step {
 	f, c := s.f, s.now
 	last := monthLength(c.year, c.month)

@@ -34,6 +34,8 @@ func spanAt(loc *time.Location, at int64) span {
 	return s
 }
 
+// zoneBounds returns the span around an instant as package time has it. At its ends the
+// offset need not change.
 func zoneBounds(loc *time.Location, at int64) span {
 	t := time.Unix(at, 0).In(loc)
 	_, offset := t.Zone()
@@ -59,14 +61,17 @@ func (s span) calm(at int64) bool {
 	return at-margin >= s.start && at+margin < s.end
 }
 
-// instantOf returns the instant at which clocks show the given local time, and the
-// local time that they really show then. If they show it twice, it returns the
-// second instant. If they leave it out, it returns the instant that clocks without
-// the change would give, and shown is later by the length of the change.
+// instantOf returns the instant at which clocks show the local time wall, and the local
+// time that they really show then. If they show it twice, it returns the second instant. If
+// they leave it out, it returns the instant that clocks without the change would give, and
+// shown is later by the length of the change. near is a span that probably has the instant;
+// instantOf sets it to the one that has.
 func instantOf(loc *time.Location, near *span, wall int64) (at, shown int64) {
 	if at := wall - near.offset; near.calm(at) {
 		return at, wall
 	}
+	// Look at all spans that may show the time, from one that is surely before it. The last
+	// that does counts.
 	s := spanAt(loc, wall-near.offset-2*margin)
 	found := int64(distantPast)
 	for {

@@ -161,8 +161,8 @@ func (t *Ticker) Turned() int64 {
 	return t.cursor
 }
 
-// detach removes an entry and returns it, or nil if there is none. The caller holds
-// t.mu.
+// detach removes an entry from the ticker and from the bucket in which it waits, and
+// returns it; nil if there is none. The caller holds t.mu.
 func (t *Ticker) detach(key string) *entry {
 	e := t.entries[key]
 	if e == nil {
@@ -185,7 +185,7 @@ func (t *Ticker) detach(key string) *entry {
 	return e
 }
 
-// bury waits for a deliver in progress and prevents further ones.
+// bury waits for a deliver in progress and prevents further ones. It does nothing for nil.
 func (e *entry) bury() {
 	if e == nil {
 		return
@@ -195,7 +195,9 @@ func (e *entry) bury() {
 	e.delivering.Unlock()
 }
 
-// queue puts an entry into the bucket of its instant. t.mu is held.
+// queue puts an entry into the bucket of its instant, or among the overdue ones if that
+// bucket was taken already. An entry that was removed, or never fires again, waits nowhere.
+// t.mu is held.
 func (t *Ticker) queue(e *entry) {
 	if e.home = nil; e.gone || e.at.IsZero() {
 		return
@@ -220,7 +222,8 @@ func (t *Ticker) queue(e *entry) {
 	b.list = append(b.list, e)
 }
 
-// take removes all entries due at now and returns them in a bucket of their own.
+// take removes all entries due at now and returns them in a bucket of their own; nil if
+// there are none.
 func (t *Ticker) take(now time.Time) *bucket {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -57,9 +57,9 @@ func unixHint(fields []string) string {
 
 const unixStar = 1 << 63 // robfig's mark for a field that holds *
 
-// unixFields converts the bit sets of a parsed Unix schedule, in which days of the
-// week count from 0. To cron a field that begins with a star is a star, even if a
-// step follows; then both is set: a day must be in both lists.
+// unixFields converts the bit sets of a parsed Unix schedule, in which days of the week
+// count from 0. both says that a day must be in both lists of days, since one of them
+// begins with a star, as cron does it even if a step follows. Otherwise one list suffices.
 func unixFields(s *cron.SpecSchedule, both bool) fields {
 	f := fields{
 		second:   s.Second &^ unixStar,
@@ -88,6 +88,7 @@ func unixFields(s *cron.SpecSchedule, both bool) fields {
 // every fires at the multiples of a number of seconds since 1970.
 type every struct{ seconds int64 }
 
+// Next returns the first multiple that is strictly after t.
 func (e every) Next(t time.Time) time.Time {
 	now := t.Unix()
 	return time.Unix(now-now%e.seconds+e.seconds, 0).In(t.Location())

@@ -39,7 +39,9 @@ func (u *Unix) Next(t time.Time) time.Time {
 	return time.Unix(at, 0).In(u.loc)
 }
 
-// next returns the first instant that is not before from.
+// next returns the first instant that is not before from; false if there is none. It
+// searches on local dates in one span after the other, until the result lies within its
+// span.
 func (u *Unix) next(from int64) (int64, bool) {
 	if u.f.never != "" || from > beyondAll {
 		return 0, false
@@ -69,9 +71,10 @@ func (u *Unix) next(from int64) (int64, bool) {
 	}
 }
 
-// unseen returns the first local time of a span from wall on that counts. For a
-// schedule of fixed times, local times that clocks have shown before they were set
-// back do not count.
+// unseen returns the first local time of a span, not before wall, that counts. For a
+// schedule of fixed times, local times that clocks have shown before they were set back do
+// not count. A change of more than mostBack does not matter, nor does one that is long
+// past.
 func (u *Unix) unseen(s span, wall int64) int64 {
 	if !u.fixed || s.start == distantPast || wall >= s.start+s.offset+mostBack {
 		return wall
@@ -83,8 +86,8 @@ func (u *Unix) unseen(s span, wall int64) int64 {
 	return max(wall, s.start+before.offset)
 }
 
-// catchesUp reports whether times listed in the skipped period between two spans fire at
-// the change.
+// catchesUp reports whether a schedule whose listed times fall into the period that is
+// skipped between two spans fires at the change.
 func (u *Unix) catchesUp(before, after span) bool {
 	forward := after.offset - before.offset
 	return u.fixed && forward > 0 && forward <= mostForward

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// after parses what follows the number n at the start of piece s: L, W, #k, a
-// range, a step. Anything else is ignored, as Quartz ignores it.
+// after parses what follows the number n at the start of piece s: L, W, #k, a range, a
+// step. Anything else is ignored, as Quartz ignores it. rest is the text behind n.
 func (p *parser) after(n int, rest, s string) error {
 	if rest == "" {
 		return p.add(n, -1, -1)
@@ -43,7 +43,7 @@ func (p *parser) after(n int, rest, s string) error {
 		return p.span(n, rest[1:], s)
 	case '/':
 		step, tail, long, ok := stepOrEnd(rest[1:])
-		if !ok || tail != "" && !long {
+		if !ok || tail != "" && !long { // Quartz ignores a tail only after two digits or more
 			return p.fail(s, "needs a whole number after the slash, and nothing else")
 		}
 		p.ignored(tail, s)
@@ -54,7 +54,7 @@ func (p *parser) after(n int, rest, s string) error {
 	return p.add(n, -1, 0)
 }
 
-// ignored warns about text that Quartz ignores.
+// ignored warns that Quartz ignores rest, the end of piece s, unless rest is empty.
 func (p *parser) ignored(rest, s string) {
 	if rest != "" {
 		p.warn(s, "is read without its end %q, which Quartz ignores", p.written(rest))
@@ -79,7 +79,8 @@ func (p *parser) numbered(n int, k, s string) error {
 	return nil
 }
 
-// span parses the rest of a range, from its end value on.
+// span parses the rest of a range that begins at from: its end and, behind a slash, its
+// step.
 func (p *parser) span(from int, rest, s string) error {
 	to, rest, _, ok := stepOrEnd(rest)
 	if !ok {
@@ -96,8 +97,9 @@ func (p *parser) span(from int, rest, s string) error {
 	return p.add(from, to, step)
 }
 
-// name parses a month or a weekday, a range of them, MON#k or MONL. Only the first
-// three letters of a name count, and what follows them is ignored.
+// name parses a month or a weekday, a range of them, a numbered weekday such as MON#2, or a
+// last one such as MONL. Only the first three letters of a name count, and what follows
+// them is ignored.
 func (p *parser) name(s string) error {
 	from, rest, ok := p.cutName(s)
 	if !ok {
@@ -121,7 +123,8 @@ func (p *parser) name(s string) error {
 	return p.add(from, -1, 0)
 }
 
-// afterName returns what follows a name. The name may be written out, as in MONDAY.
+// afterName returns what is left behind the first three letters of name n: "" if rest
+// completes the name, as in MONDAY.
 func (p *parser) afterName(n int, rest string) string {
 	full := time.Weekday(n - 1).String()
 	if p.kind == month {
@@ -133,7 +136,8 @@ func (p *parser) afterName(n int, rest string) string {
 	return rest
 }
 
-// cutName cuts the name at the start of s and returns its number.
+// cutName cuts the name at the start of s and returns its number; false if it is no name of
+// the present field.
 func (p *parser) cutName(s string) (n int, rest string, ok bool) {
 	names := kinds[p.kind].names
 	if len(s) < 3 || names == "" {

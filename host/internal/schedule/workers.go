@@ -26,6 +26,7 @@ type workPass struct {
 	done sync.WaitGroup
 }
 
+// startWorkers starts n-1 goroutines, since the one that calls each works as well.
 func startWorkers(n int) *workers {
 	c := &workers{passes: make(chan *workPass, n), size: n - 1}
 	for range c.size {
@@ -56,6 +57,7 @@ func (c *workers) each(list []*entry, work func([]*entry)) {
 	s.done.Wait()
 }
 
+// run takes chunks of the list until none is left.
 func (s *workPass) run() {
 	for {
 		from := int(s.next.Add(chunk)) - chunk
@@ -66,8 +68,9 @@ func (s *workPass) run() {
 	}
 }
 
-// fire delivers the ticks that are due at now, and queues the entries for their
-// next instants. It reports whether any were due.
+// fire delivers the ticks that are due at now, and queues the entries for their next
+// instants. It reports whether any were due. All entries get their first tick before any
+// next instant is computed.
 func (t *Ticker) fire(ctx context.Context, c *workers, now time.Time) bool {
 	due := t.take(now)
 	if due == nil {
@@ -91,9 +94,9 @@ func (t *Ticker) fire(ctx context.Context, c *workers, now time.Time) bool {
 	return true
 }
 
-// deliverDue delivers the instant that the entry waits for. It leaves the entry to
-// advance if more instants may be due (they lie a second apart or more), and does
-// nothing if the clock was set back since the entry was queued.
+// deliverDue delivers the instant that the entry waits for. It leaves an entry that is far
+// behind to advance, since more instants may be due than are delivered, and does nothing if
+// the clock was set back since the entry was queued.
 func (e *entry) deliverDue(now time.Time) {
 	if late := now.Sub(e.at); late >= 0 && late < maxCatchUp*time.Second {
 		e.tick(e.at)

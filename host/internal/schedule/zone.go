@@ -17,6 +17,7 @@ func LoadLocation(name string) (*time.Location, error) {
 	if name == "" || name == "UTC" {
 		return time.UTC, nil
 	}
+	// GMT with a sign behind it is an offset; GMT alone is also an IANA name.
 	if offset, is := strings.CutPrefix(name, "GMT"); is && strings.HasPrefix(strings.Replace(offset, "-", "+", 1), "+") {
 		if _, ok := gmtOffset(offset); !ok {
 			return nil, fmt.Errorf("time zone %.100q is no offset, and ElasticJob takes it for GMT; write GMT, or an offset such as GMT+08:00", name)
@@ -34,6 +35,7 @@ func LoadLocation(name string) (*time.Location, error) {
 	return loc, nil
 }
 
+// zoneName refuses a text that is no IANA name, or whose zone differs between servers.
 func zoneName(name string) error {
 	if len(name) > maxZone {
 		return fmt.Errorf("time zone has a name of %d bytes; write an IANA name such as Europe/Berlin", len(name))
