@@ -43,6 +43,7 @@ var reasonTexts = [...]string{ // read only
 	NoParent: "no parent node", EphemeralParent: "parent is ephemeral", BadPath: "bad path",
 }
 
+// String returns the reason in words.
 func (r Reason) String() string {
 	if r == 0 || int(r) >= len(reasonTexts) {
 		return "refused"

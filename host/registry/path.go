@@ -2,8 +2,8 @@ package registry
 
 import "unicode/utf8"
 
-// ValidPath reports whether path is absolute, clean and free of the characters that ZooKeeper
-// refuses, so that nodes can move between services.
+// ValidPath reports whether path is absolute, clean and free of the characters that
+// ZooKeeper refuses. All services refuse other paths, so nodes can move between them.
 func ValidPath(path string) bool {
 	if path == "/" {
 		return true
@@ -27,7 +27,7 @@ func ValidPath(path string) bool {
 
 func validName(name string) bool { return name != "" && name != "." && name != ".." }
 
-// Within reports whether path is root or lies below it.
+// Within reports whether path is root or lies below it. Both must be valid.
 func Within(path, root string) bool {
 	return root == "/" || path == root || len(path) > len(root) && path[len(root)] == '/' && path[:len(root)] == root
 }

@@ -11,8 +11,9 @@ import (
 // program causes it.
 const notAnOp registry.Reason = 0xff
 
-// apply applies one op. If it refuses the op, it returns the reason and leaves the tree
-// unchanged.
+// apply applies one op, and puts its result into r. If it refuses the op, it returns the
+// reason and leaves the tree unchanged; 0 means that it is applied. owner is the session,
+// nowMS the time of the transaction.
 func (t *Tree) apply(op *registry.Op, owner registry.SessionID, nowMS int64, r *registry.Result) registry.Reason {
 	r.Path = op.Path
 	switch op.Kind {
@@ -37,6 +38,7 @@ func (t *Tree) apply(op *registry.Op, owner registry.SessionID, nowMS int64, r *
 	return notAnOp
 }
 
+// create creates a node. owner is 0 for a persistent one.
 func (t *Tree) create(op *registry.Op, owner registry.SessionID, nowMS int64, r *registry.Result) registry.Reason {
 	if t.nodes[op.Path] != nil {
 		return registry.NodeExists
@@ -53,8 +55,11 @@ func (t *Tree) create(op *registry.Op, owner registry.SessionID, nowMS int64, r 
 	return t.link(parent, op.Path, name, op.Data, owner, nowMS)
 }
 
+// createSequential creates a node whose name ends in the number of nodes that its parent
+// has ever had.
 func (t *Tree) createSequential(op *registry.Op, owner registry.SessionID, nowMS int64, r *registry.Result) registry.Reason {
 	// The digits complete the name, so the given path may end in a slash.
+	// The longest number is the negative one with which counting goes on after 2^31.
 	if !validPath(op.Path + "-2147483648") {
 		return registry.BadPath
 	}
@@ -72,7 +77,7 @@ func (t *Tree) createSequential(op *registry.Op, owner registry.SessionID, nowMS
 	return t.link(parent, path, name, op.Data, owner, nowMS)
 }
 
-// link creates the node below parent. The name must be free.
+// link creates a node below parent, and records how to undo that. The name must be free.
 func (t *Tree) link(parent *node, path, name string, data []byte, owner registry.SessionID, nowMS int64) registry.Reason {
 	if parent.owner != 0 {
 		return registry.EphemeralParent
@@ -97,6 +102,7 @@ func (t *Tree) link(parent *node, path, name string, data []byte, owner registry
 	return 0
 }
 
+// set replaces the value of a node, and raises its version.
 func (t *Tree) set(op *registry.Op, nowMS int64, r *registry.Result) registry.Reason {
 	n, reason := t.expect(op)
 	if reason != 0 {
@@ -115,6 +121,7 @@ func (t *Tree) set(op *registry.Op, nowMS int64, r *registry.Result) registry.Re
 	return 0
 }
 
+// delete deletes a node without children; the root cannot be deleted.
 func (t *Tree) delete(op *registry.Op) registry.Reason {
 	if op.Path == "/" {
 		return registry.BadPath
@@ -140,7 +147,8 @@ func (t *Tree) unlink(n *node) {
 	n.parent.count--
 }
 
-// expect finds the node of op and compares its version.
+// expect returns the node of op. It returns a reason, other than 0, if there is none or it
+// has another version.
 func (t *Tree) expect(op *registry.Op) (*node, registry.Reason) {
 	n := t.nodes[op.Path]
 	switch {
@@ -154,6 +162,8 @@ func (t *Tree) expect(op *registry.Op) (*node, registry.Reason) {
 	return n, 0
 }
 
+// absent refuses op if its node exists. The path is checked only then, since a node that
+// exists has a valid one.
 func (t *Tree) absent(op *registry.Op) registry.Reason {
 	if t.nodes[op.Path] != nil {
 		return registry.NodeExists
@@ -164,7 +174,8 @@ func (t *Tree) absent(op *registry.Op) registry.Reason {
 	return 0
 }
 
-// childrenOf records that the child name of parent was created or deleted.
+// childrenOf records that the child name of parent was created or deleted. It reports a
+// change of the list once for each transaction.
 func (t *Tree) childrenOf(parent *node, name string) {
 	t.save(parent)
 	parent.pending = append(parent.pending, name)
@@ -175,7 +186,8 @@ func (t *Tree) childrenOf(parent *node, name string) {
 	}
 }
 
-// save copies n into the undo log before its first change in a transaction.
+// save copies n into the undo log, unless this transaction has done so already. Callers
+// save a node before they change it.
 func (t *Tree) save(n *node) {
 	if n.saved == t.revision {
 		return

@@ -75,6 +75,7 @@ type decoder struct {
 	err  error
 }
 
+// root decodes the root, which has no name and no owner, and all nodes below it.
 func (d *decoder) root() {
 	if name := d.bytes(); len(name) > 0 {
 		d.refuse(errors.New("root has a name"))
@@ -109,7 +110,8 @@ func (d *decoder) below(n *node, kids uint64) {
 	}
 }
 
-// child reads one node below parent, and returns the number of its children.
+// child reads one node below parent, and returns the number of its own children, which come
+// next. After an error it returns nil.
 func (d *decoder) child(parent *node) (*node, uint64) {
 	name := string(d.bytes())
 	if d.err != nil {
@@ -135,7 +137,7 @@ func (d *decoder) child(parent *node) (*node, uint64) {
 	return n, kids
 }
 
-// fields reads all fields of a node but its name.
+// fields reads all fields of a node but its name, and returns the number of its children.
 func (d *decoder) fields(n *node) (kids uint64) {
 	if data := d.bytes(); len(data) > 0 {
 		n.data = slices.Clip(data)
@@ -150,6 +152,7 @@ func (d *decoder) fields(n *node) (kids uint64) {
 	return d.uvarint()
 }
 
+// bytes reads bytes with their number before them. They share memory with the input.
 func (d *decoder) bytes() []byte {
 	size := d.uvarint()
 	if size > uint64(len(d.rest)) {
@@ -161,6 +164,7 @@ func (d *decoder) bytes() []byte {
 	return b
 }
 
+// int32 reads a number, and refuses one of more than 32 bits.
 func (d *decoder) int32() int32 {
 	v := d.varint()
 	if v != int64(int32(v)) {
@@ -181,6 +185,8 @@ func (d *decoder) uvarint() uint64 {
 	return v
 }
 
+// skip drops a number of the given size. A size that is not positive stands for a number
+// that is cut off or too large.
 func (d *decoder) skip(size int) {
 	if size <= 0 {
 		d.refuse(errTruncated)

@@ -127,7 +127,8 @@ func (t *Tree) Apply(owner registry.SessionID, nowMS int64, ops []registry.Op) (
 }
 
 // EndSession deletes the ephemeral nodes of owner in one transaction, in the order of their
-// paths. It takes a revision even if there are none.
+// paths. It takes a revision even if there are none. Deletions leave no time in the tree,
+// so it ignores that of the transaction.
 func (t *Tree) EndSession(owner registry.SessionID, _ int64) []Change {
 	paths := t.Ephemerals(owner)
 	t.begin(2 * len(paths))
@@ -161,6 +162,7 @@ func (t *Tree) Walk(path string, f func(path string, n registry.Node) bool) {
 	}
 }
 
+// walk is Walk from a node on. It returns false if f has.
 func (t *Tree) walk(n *node, f func(path string, n registry.Node) bool) bool {
 	if !f(n.path, t.snapshot(n)) {
 		return false
@@ -190,7 +192,7 @@ func (t *Tree) Undo() {
 	t.revision--
 }
 
-// begin begins a transaction with about the given number of changes.
+// begin begins a transaction that makes about the given number of changes.
 func (t *Tree) begin(changes int) {
 	t.revision++
 	clear(t.undo) // releases nodes deleted by the last transaction
@@ -198,7 +200,7 @@ func (t *Tree) begin(changes int) {
 	t.changes = make([]Change, 0, changes)
 }
 
-// changesOf returns how many changes ops make at most.
+// changesOf returns how many changes ops make at most, to allocate their list at once.
 func changesOf(ops []registry.Op) int {
 	n := 0
 	for i := range ops {
@@ -213,8 +215,9 @@ func changesOf(ops []registry.Op) int {
 	return n
 }
 
-// finish returns the changes. It also merges the pending names of parents whose lists are not
-// read for long, before these become many more than the children.
+// finish ends a transaction and returns its changes. It also merges the pending names of
+// parents whose lists are not read for long, before there are many more of them than
+// children.
 func (t *Tree) finish() []Change {
 	changes := t.changes
 	t.changes = nil
@@ -261,6 +264,7 @@ func (t *Tree) children(n *node) []string {
 	}
 	prefix, rest := len(path), n.kids
 	for _, name := range touched {
+		// The name stays, comes or goes: only nodes shows which.
 		i, _ := slices.BinarySearch(rest, name)
 		kids = append(kids, rest[:i]...)
 		rest = rest[i:]
@@ -276,6 +280,8 @@ func (t *Tree) children(n *node) []string {
 	return n.kids
 }
 
+// snapshot returns the state of a node, which later transactions do not change; for nil, a
+// node that does not exist.
 func (t *Tree) snapshot(n *node) registry.Node {
 	if n == nil {
 		return registry.Node{}
@@ -296,7 +302,7 @@ func (t *Tree) snapshot(n *node) registry.Node {
 	}
 }
 
-// place adds n to the maps, if it is not there yet.
+// place adds n to the maps of the tree, unless it is there already, as after Undo.
 func (t *Tree) place(n *node) {
 	t.nodes[n.path] = n
 	if n.owner == 0 {
@@ -310,7 +316,7 @@ func (t *Tree) place(n *node) {
 	set[n.path] = struct{}{}
 }
 
-// remove removes n from the maps.
+// remove removes n from the maps of the tree.
 func (t *Tree) remove(n *node) {
 	delete(t.nodes, n.path)
 	if n.owner == 0 {
@@ -323,6 +329,7 @@ func (t *Tree) remove(n *node) {
 	}
 }
 
+// join returns the path of the child of parent with that name.
 func join(parent, name string) string {
 	if parent == "/" {
 		return "/" + name

@@ -44,8 +44,9 @@ func New(on func(registry.Event)) *Queue {
 	return q
 }
 
-// Put adds an event. It merges an event with a waiting one of the same path, and ignores events
-// after Ended. It never blocks.
+// Put adds an event. It merges an event with a waiting one of the same path, except over a
+// change of the connection, after which everything is read again. It ignores events after
+// Ended, and never blocks.
 func (q *Queue) Put(e registry.Event) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -53,7 +54,7 @@ func (q *Queue) Put(e registry.Event) {
 		return
 	}
 	if e.Kind != registry.Changed {
-		clear(q.at)
+		clear(q.at) // later events come after this one
 	} else {
 		key := pathEvent{e.Path, e.Changes > 0}
 		if i, waits := q.at[key]; waits {
@@ -88,7 +89,8 @@ func (q *Queue) Settle(mark uint64) {
 	}
 }
 
-// Run delivers events up to Ended, which is the last.
+// Run delivers events up to Ended, which is the last. It takes all that wait at once, so
+// that Put need not wait for the callback.
 func (q *Queue) Run() {
 	var taken []registry.Event
 	for {
@@ -107,7 +109,8 @@ func (q *Queue) Run() {
 	}
 }
 
-// take waits for events, and returns them. into becomes the new list of waiting events.
+// take waits for events, and returns all of them. into, which is empty, becomes the new
+// list of waiting events.
 func (q *Queue) take(into []registry.Event) []registry.Event {
 	q.mu.Lock()
 	defer q.mu.Unlock()
