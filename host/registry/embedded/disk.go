@@ -43,7 +43,7 @@ type dir struct {
 
 const lockName = "LOCK"
 
-// openDir locks the directory and creates it if necessary.
+// openDir locks a directory, which it creates if necessary, so that no other process uses it.
 func openDir(name string) (*dir, error) {
 	if _, err := os.Stat(name); errors.Is(err, fs.ErrNotExist) {
 		if err := os.MkdirAll(name, 0o700); err != nil {
@@ -63,6 +63,7 @@ func openDir(name string) (*dir, error) {
 
 func (d *dir) path(name string) string { return filepath.Join(d.name, name) }
 
+// list returns the names of all files, whether the registry wrote them or not.
 func (d *dir) list() ([]string, error) {
 	entries, err := os.ReadDir(d.name)
 	names := make([]string, len(entries))
@@ -90,6 +91,7 @@ func (d *dir) sync() error { return syncDir(d.name) }
 
 func (d *dir) close() error { return d.lock.Close() }
 
+// syncDir makes what was created, renamed and removed in a directory durable.
 func syncDir(name string) error {
 	d, err := os.Open(name)
 	if err != nil {

@@ -99,7 +99,9 @@ func encodeSnapshot(t *tree.Tree, seq, epoch uint64) []byte {
 	return b
 }
 
-// decodeSnapshot reads a snapshot file, or says where and how it is damaged.
+// decodeSnapshot reads the file of snapshot seq. If it is damaged, problem says how, and offset
+// where; otherwise problem is "". The numbers are offsets in the header, which encodeSnapshot
+// writes.
 func decodeSnapshot(b []byte, seq uint64) (t *tree.Tree, epoch uint64, offset int64, problem string) {
 	if len(b) < snapshotHeader {
 		return nil, 0, int64(len(b)), "it ends within its header"
@@ -126,7 +128,8 @@ func decodeSnapshot(b []byte, seq uint64) (t *tree.Tree, epoch uint64, offset in
 	return t, binary.LittleEndian.Uint64(b[20:]), 0, ""
 }
 
-// writeSnapshot writes a snapshot that is afterwards either complete or absent.
+// writeSnapshot writes a snapshot that is afterwards either complete or absent: it has a
+// temporary name until it is on the disk.
 func writeSnapshot(d disk, seq uint64, b []byte) error {
 	name := snapshotName(seq)
 	f, err := d.create(name + temporary)
@@ -157,6 +160,7 @@ type listing struct {
 	unfinished      []string
 }
 
+// list lists the files of the registry. It ignores all others.
 func list(d disk) (listing, error) {
 	var l listing
 	names, err := d.list()

@@ -82,6 +82,7 @@ func (b *batch) wait(ctx context.Context) error {
 	}
 }
 
+// finish ends the wait for a batch, with the result of its sync.
 func (b *batch) finish(err error) {
 	b.err = err
 	close(b.done)
@@ -119,9 +120,9 @@ func startJournal(r *Registry, d disk, epoch, seq uint64) (*journal, error) {
 	}, nil
 }
 
-// append writes r to the file. mu must be held. It returns the batch to wait for if when is
-// urgent. After an error r is not in the log, unless the error is registry.ErrUnknown, and the
-// registry takes no more writes.
+// append writes r to the log. mu must be held. If when is urgent, it returns the batch to wait
+// for; otherwise nil, since nobody waits. After an error r is not in the log, unless the error is
+// registry.ErrUnknown, and the registry takes no more writes.
 func (j *journal) append(r record, when urgency) (*batch, error) {
 	if err := j.write(r); err != nil {
 		return nil, err
@@ -154,7 +155,8 @@ func (j *journal) write(r record) error {
 	return nil
 }
 
-// flush returns the batch after which everything appended is durable. mu must be held.
+// flush returns the batch after which everything appended is durable; nil if it is durable
+// already. mu must be held.
 func (j *journal) flush() *batch {
 	if j.dirty {
 		signal(j.urgent)
@@ -163,6 +165,7 @@ func (j *journal) flush() *batch {
 	return j.running
 }
 
+// signal wakes the loop that waits for c. If a signal is there already, it does nothing.
 func signal(c chan<- struct{}) {
 	select {
 	case c <- struct{}{}:
@@ -173,7 +176,7 @@ func signal(c chan<- struct{}) {
 // syncLoop syncs when a commit waits, syncWithin after any other write, and once more at the
 // end.
 func (j *journal) syncLoop() {
-	var late <-chan time.Time
+	var late <-chan time.Time // when to sync what was written lazily; nil: there is nothing
 	for {
 		select {
 		case <-j.stop:
@@ -247,9 +250,9 @@ func (j *journal) noteSynced(size int64) {
 	_ = j.write(record{kind: recordSynced, synced: size}) // an error makes the registry read-only
 }
 
-// beginSync begins the sync of all records so far. mu must be held. It returns nil if there are
-// none. It also returns the error of an earlier sync: the kernel reports a page that it could
-// not write only once, so a later sync proves nothing.
+// beginSync begins the sync of all records so far, and returns their batch; nil if there are
+// none. mu must be held. It also returns the error of an earlier sync: the kernel reports a page
+// that it could not write only once, so a later sync proves nothing.
 func (j *journal) beginSync() (*batch, error) {
 	if !j.dirty {
 		return nil, j.failed
@@ -296,6 +299,7 @@ func (j *journal) snapshotLoop() {
 	}
 }
 
+// due reports whether the log is large enough for a new snapshot.
 func (j *journal) due() bool {
 	j.registry.mu.Lock()
 	defer j.registry.mu.Unlock()

@@ -69,9 +69,10 @@ func (j *journal) renew() error {
 	return nil
 }
 
-// resume replaces the failed log by next, with the number seq. It returns false if the tree has
-// changed since revision, when the snapshot was taken: commits are refused meanwhile, but
-// sessions may end.
+// resume replaces the failed log by next, with the number seq, and lets commits in again. It
+// returns false if the tree has changed since revision, when the snapshot was taken, so that
+// another snapshot is needed: commits are refused meanwhile, but sessions may end. snapshot is
+// its size.
 func (j *journal) resume(seq uint64, revision, snapshot int64) bool {
 	j.switching.Lock() // so that no sync is running
 	defer j.switching.Unlock()

@@ -49,6 +49,7 @@ func appendFrame(dst []byte, r record, seq uint64, offset int64) []byte {
 	return dst
 }
 
+// headerSum returns the checksum of the header of the frame at offset of log number seq.
 func headerSum(header []byte, seq uint64, offset int64) uint32 {
 	var b [24]byte
 	binary.LittleEndian.PutUint64(b[0:], seq)
@@ -57,7 +58,8 @@ func headerSum(header []byte, seq uint64, offset int64) uint32 {
 	return crc32.Checksum(b[:], castagnoli)
 }
 
-// frameAt returns the payload of the frame at offset of the log, or what is wrong with it.
+// frameAt returns the payload of the frame at offset of log number seq. If there is no intact
+// frame, problem says what is wrong; otherwise it is "".
 func frameAt(log []byte, seq uint64, offset int64) (payload []byte, problem string) {
 	rest := log[offset:]
 	if len(rest) < frameHeader {
@@ -77,6 +79,7 @@ func frameAt(log []byte, seq uint64, offset int64) (payload []byte, problem stri
 	return payload, ""
 }
 
+// appendRecord appends a record, without a frame, to dst.
 func appendRecord(dst []byte, r record) []byte {
 	dst = append(dst, r.kind)
 	if r.kind == recordSynced {
@@ -163,6 +166,7 @@ type parser struct {
 	bad  bool
 }
 
+// take returns the next bytes. If there are fewer, the record is bad, and take returns nil.
 func (p *parser) take(size uint64) []byte {
 	if p.bad || size > uint64(len(p.rest)) {
 		p.bad, p.rest = true, nil
@@ -173,6 +177,7 @@ func (p *parser) take(size uint64) []byte {
 	return b
 }
 
+// byte reads one byte; 0 if the record is bad.
 func (p *parser) byte() byte {
 	if b := p.take(1); b != nil {
 		return b[0]

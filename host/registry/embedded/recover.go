@@ -69,15 +69,15 @@ func recoverNothing(d disk, files listing) (recovered, error) {
 	return recovered{tree: tree.New(), next: 1}, nil
 }
 
-// replayLogs replays the logs from number seq on, and returns the number after the last. Only
-// the last log in use may have lost its end: before a new log is used, the previous one is
-// completely on the disk, or a snapshot replaces it.
+// replayLogs applies the logs from number seq on to t, and returns a number that follows all of
+// them. Only the last log in use may have lost its end: before a new log is used, the previous
+// one is completely on the disk, or a snapshot replaces it.
 func replayLogs(d disk, t *tree.Tree, seq uint64, logs []uint64, logger *slog.Logger) (uint64, error) {
 	last := seq
 	if len(logs) > 0 {
 		last = max(last, logs[len(logs)-1])
 	}
-	var torn *DamageError
+	var torn *DamageError // the damage of a log whose end is lost; nil: none so far
 	for n := seq; n <= last; n++ {
 		name := logName(n)
 		b, err := d.read(name)
@@ -113,13 +113,16 @@ func replayLogs(d disk, t *tree.Tree, seq uint64, logs []uint64, logger *slog.Lo
 	return last + 1, nil
 }
 
-// replayLog replays one log. It returns where the log is torn, nil if it is complete.
+// replayLog applies one log to t. If its end is lost, because it had not reached the disk, torn
+// says where; nil: it is complete. Other damage is an error.
 func replayLog(path string, t *tree.Tree, log []byte, seq uint64) (torn *DamageError, err error) {
 	for offset := int64(logHeader); offset < int64(len(log)); {
 		payload, problem := frameAt(log, seq, offset)
 		if problem != "" {
 			torn := &DamageError{File: path, Offset: offset, Problem: problem}
 			n, synced := intactAfter(log, seq, offset+1)
+			// The damaged part had been synced. Logs of version 1 do not say that: in them,
+			// intact records after the damage are taken for proof.
 			if synced > offset || n > 0 && versionOf(log) < logVersion {
 				torn.Problem = fmt.Sprintf("%s, and %d intact records follow", problem, n)
 				torn.Advice = fmt.Sprintf("%s, or drop everything after it: truncate -s %d %s, and remove later logs", restoreAdvice, offset, path)
@@ -141,7 +144,8 @@ func replayLog(path string, t *tree.Tree, log []byte, seq uint64) (torn *DamageE
 
 // intactAfter counts the intact frames from offset on, and returns how far the log was synced
 // according to them. Damage before that point is not the result of a crash. After it, a power
-// loss may have kept a later part of the file but not an earlier one.
+// loss may have kept a later part of the file but not an earlier one. A frame is intact only in
+// its own place, so the search can try every byte.
 func intactAfter(log []byte, seq uint64, offset int64) (n int, synced int64) {
 	for offset < int64(len(log)) {
 		payload, problem := frameAt(log, seq, offset)

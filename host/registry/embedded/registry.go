@@ -78,6 +78,7 @@ type Options struct {
 	Logger *slog.Logger
 }
 
+// withDefaults returns the options with the default of each that is not set.
 func (o Options) withDefaults() Options {
 	if o.SnapshotBytes <= 0 {
 		o.SnapshotBytes = defaultSnapshotBytes
@@ -131,6 +132,7 @@ func Open(dir string, o Options) (*Registry, error) {
 	return r, nil
 }
 
+// open opens the registry in a locked directory, and begins a new pair of files and a new epoch.
 func open(d disk, o Options) (*Registry, error) {
 	o = o.withDefaults()
 	found, err := recoverTree(d, o.Logger)
@@ -153,6 +155,8 @@ func open(d disk, o Options) (*Registry, error) {
 	return r, nil
 }
 
+// newRegistry returns a registry without files. Ids of its sessions begin with the epoch, so none
+// repeats.
 func newRegistry(o Options, t *tree.Tree, epoch uint64) *Registry {
 	return &Registry{
 		options:     o,
@@ -233,8 +237,8 @@ func (r *Registry) refuseWrites(cause error) error {
 	return r.readOnly
 }
 
-// end ends s. mu must be held. From then on s follows nothing, so its only further event is
-// Ended.
+// end ends a session, and deletes its ephemeral nodes. mu must be held. From then on s follows
+// nothing, so its only further event is Ended.
 func (r *Registry) end(s *session) {
 	if s.ended {
 		return
@@ -256,7 +260,8 @@ func (r *Registry) end(s *session) {
 	s.events.Put(registry.Event{Kind: registry.Ended})
 }
 
-// notify queues changes for the sessions that follow the nodes. mu must be held.
+// notify queues the changes of a transaction for the sessions that follow the nodes. mu must be
+// held. A change of a list of children does not count as a change of the node.
 func (r *Registry) notify(changes []tree.Change) {
 	for i := range changes {
 		path, times := changes[i].Path, 1

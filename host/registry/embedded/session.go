@@ -30,7 +30,8 @@ func (s *session) Timeout() time.Duration { return 0 }
 // Acknowledged returns the current time, since the session has no time-out.
 func (s *session) Acknowledged() time.Time { return time.Now() }
 
-// lock locks the registry's mu for a request, unless ctx or the session is over.
+// lock locks the registry's mu for a request, unless ctx or the session is over. what names the
+// request in errors.
 func (s *session) lock(ctx context.Context, what string) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("%s: %w", what, err)
@@ -43,6 +44,7 @@ func (s *session) lock(ctx context.Context, what string) error {
 	return nil
 }
 
+// Commit implements registry.Session. It waits for the disk unless the transaction is relaxed.
 func (s *session) Commit(ctx context.Context, ops ...registry.Op) (registry.Receipt, error) {
 	r := s.registry
 	if err := ctx.Err(); err != nil {
@@ -71,8 +73,8 @@ func (s *session) Commit(ctx context.Context, ops ...registry.Op) (registry.Rece
 	return receipt, nil
 }
 
-// apply commits ops to the tree and the log, and returns the batch to wait for, nil for none.
-// The registry's mu must be held.
+// apply commits ops to the tree and the log. It returns the batch to wait for; nil: the reply
+// waits for no disk. The registry's mu must be held.
 func (s *session) apply(ops []registry.Op, when urgency) (registry.Receipt, *batch, error) {
 	r := s.registry
 	if s.ended {
@@ -81,6 +83,8 @@ func (s *session) apply(ops []registry.Op, when urgency) (registry.Receipt, *bat
 	if r.readOnly != nil {
 		return registry.Receipt{}, nil, r.readOnly
 	}
+	// The last rule counts: a sequential name must never be assigned twice, so it must be
+	// durable.
 	if r.volatile(ops) {
 		when = lazily
 	}
@@ -105,7 +109,7 @@ func (s *session) apply(ops []registry.Op, when urgency) (registry.Receipt, *bat
 	return receipt, b, nil
 }
 
-// volatile reports whether ops touch only nodes that end with their session. After a restart
+// volatile reports whether ops write only nodes that end with their session. After a restart
 // nothing shows whether such ops were durable.
 func (r *Registry) volatile(ops []registry.Op) bool {
 	for i := range ops {
@@ -122,12 +126,14 @@ func (r *Registry) volatile(ops []registry.Op) bool {
 	return true
 }
 
+// sequential reports whether one of the ops lets the registry choose a name.
 func sequential(ops []registry.Op) bool {
 	return slices.ContainsFunc(ops, func(op registry.Op) bool {
 		return op.Kind == registry.CreateSequential || op.Kind == registry.CreateEphemeralSequential
 	})
 }
 
+// sizeOf returns the size of a transaction, for Options.MaxCommit.
 func sizeOf(ops []registry.Op) int {
 	size := 0
 	for i := range ops {
@@ -152,6 +158,7 @@ func owned(ops []registry.Op) []registry.Op {
 	return ops
 }
 
+// Read implements registry.Session. The caller may change the result, so it is a copy.
 func (s *session) Read(ctx context.Context, path string) (registry.Node, error) {
 	if err := s.lock(ctx, "read "+path); err != nil {
 		return registry.Node{}, err
@@ -211,6 +218,7 @@ func (s *session) Sync(ctx context.Context) error {
 // Persist is Sync, which does more than the port requires of it.
 func (s *session) Persist(ctx context.Context) error { return s.Sync(ctx) }
 
+// Time implements registry.Session: the service's clock is that of this machine.
 func (s *session) Time(ctx context.Context) (time.Time, error) {
 	if err := s.lock(ctx, "time"); err != nil {
 		return time.Time{}, err
