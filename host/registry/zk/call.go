@@ -62,7 +62,8 @@ func call[T any](ctx context.Context, s *session, f func() (T, error)) (T, error
 // limit bounds each operation, in addition to its context.
 func (s *session) limit() time.Duration { return s.timeout() * 2 / 3 }
 
-// start waits for a slot and a connection, until ctx or the bound ends.
+// start begins an operation: it waits for a slot and a connection, until ctx or the bound ends.
+// If it returns an error, the operation has no slot.
 func (s *session) start(ctx context.Context, bound <-chan time.Time) (*operation, error) {
 	select {
 	case s.slots <- struct{}{}:
@@ -87,6 +88,7 @@ func (s *session) start(ctx context.Context, bound <-chan time.Time) (*operation
 	return nil, err
 }
 
+// finish records that an operation has its answer, and gives its slot back.
 func (s *session) finish(op *operation) {
 	s.mu.Lock()
 	delete(s.late, op)
@@ -96,7 +98,8 @@ func (s *session) finish(op *operation) {
 	s.registry.work.Done()
 }
 
-// abandon records that no caller waits for op any more.
+// abandon records that no caller waits for op any more, for awaitLate. It does nothing if op has
+// its answer.
 func (s *session) abandon(op *operation) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -126,8 +129,9 @@ func (s *session) awaitLate(ctx context.Context) error {
 	return nil
 }
 
-// beat sends a keep-alive when no other transaction was acknowledged for a while. It also
-// detects that the service has forgotten the session, if the service never says so.
+// beat sends a keep-alive whenever no transaction was acknowledged for a sixth of the time-out.
+// Without a connection it sends none. After two time-outs without one it probes, once in a
+// time-out, whether the service has forgotten the session, if the service never says so.
 func (s *session) beat() {
 	probed := time.Now()
 	for {
@@ -150,6 +154,8 @@ func (s *session) beat() {
 	}
 }
 
+// cutSince reports whether the session has lost its connection, and since when. A session that
+// was never connected has lost none.
 func (s *session) cutSince() (time.Time, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

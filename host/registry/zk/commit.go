@@ -75,8 +75,9 @@ func (s *session) Commit(ctx context.Context, ops ...registry.Op) (registry.Rece
 	}
 }
 
-// encode encodes the transaction. instead has the paths that replace those of Absent ops. Data
-// is copied, because the library may send it after Commit has returned.
+// encode encodes the transaction. instead has, by the index of an Absent op, the path that
+// replaces its own. ZooKeeper cannot check that a node is absent, so a create and a delete stand
+// for that. Data is copied, because the library may send it after Commit has returned.
 func (s *session) encode(ops []registry.Op, instead map[int]string) (transaction, error) {
 	acl := s.registry.acl
 	t := transaction{size: frameBytes}
@@ -112,16 +113,19 @@ func (s *session) encode(ops []registry.Op, instead map[int]string) (transaction
 	return t, nil
 }
 
+// tooLarge returns the error of a transaction that exceeds the bound with the op of that index.
 func (s *session) tooLarge(op int, ops []registry.Op) error {
 	return fmt.Errorf("%w: more than %d bytes with op %d of %d", registry.ErrTooLarge, s.registry.options.MaxRequest, op+1, len(ops))
 }
 
+// add adds a request for the op of that index. size is that of its body.
 func (t *transaction) add(op int, request any, size int) {
 	t.requests = append(t.requests, request)
 	t.of = append(t.of, op)
 	t.size += pathBytes + size
 }
 
+// create adds the creation of a node for the op of that index.
 func (t *transaction) create(op int, path string, data []byte, flags int32, acl []client.ACL) {
 	size := len(path) + len(data) + createBytes
 	for _, a := range acl {
@@ -130,6 +134,7 @@ func (t *transaction) create(op int, path string, data []byte, flags int32, acl 
 	t.add(op, &client.CreateRequest{Path: path, Data: owned(data), Acl: acl, Flags: flags}, size)
 }
 
+// flags returns the flags of ZooKeeper for a kind of create.
 func flags(k registry.OpKind) int32 {
 	switch k { //nolint:exhaustive // create has no other kinds
 	case registry.CreateEphemeral:
@@ -146,10 +151,13 @@ func flags(k registry.OpKind) int32 {
 // programs do not expect.
 func owned(data []byte) []byte { return append([]byte{}, data...) }
 
+// commit sends a transaction, and returns its receipt or why it was refused. A refusal counts as
+// acknowledged like a success.
 func (s *session) commit(ctx context.Context, ops []registry.Op, t transaction) (registry.Receipt, error) {
 	if len(ops) == 0 {
 		return registry.Receipt{}, nil
 	}
+	// call may wait before it sends, so the time is taken again there.
 	sent := time.Now()
 	answers, err := call(ctx, s, func() ([]client.MultiResponse, error) {
 		sent = time.Now()
@@ -173,6 +181,7 @@ func (s *session) commit(ctx context.Context, ops []registry.Op, t transaction) 
 	return registry.Receipt{}, s.commitError(err)
 }
 
+// receipt returns the receipt of a transaction from the answers to its requests.
 func (s *session) receipt(ops []registry.Op, t transaction, answers []client.MultiResponse) registry.Receipt {
 	r := registry.Receipt{Results: make([]registry.Result, len(ops))}
 	for i := range ops {
@@ -191,7 +200,8 @@ func (s *session) receipt(ops []registry.Op, t transaction, answers []client.Mul
 	return r
 }
 
-// refusal returns the error of a transaction that was refused because of request i.
+// refusal returns the error of a transaction that was refused because of request i. It is a
+// ConflictError only if the tree is the cause.
 func (s *session) refusal(ops []registry.Op, t transaction, i int, cause error) error {
 	op := ops[t.of[i]]
 	_, create := t.requests[i].(*client.CreateRequest)
@@ -208,7 +218,9 @@ func (s *session) refusal(ops []registry.Op, t transaction, i int, cause error) 
 	return fmt.Errorf("commit: op %d on %s: %w", t.of[i], op.Path, cause)
 }
 
-// commitError returns the error of a transaction that got no answer.
+// commitError returns the error of a transaction whose answer says nothing of a single request.
+// The outcome is unknown unless the transaction was not sent, or the service has surely refused
+// it.
 func (s *session) commitError(err error) error {
 	switch {
 	case errors.Is(err, client.ErrSessionExpired):

@@ -61,8 +61,9 @@ func (c *connection) connected() orders {
 	return orders{restore: c.paths()}
 }
 
-// restored says that all paths of a restore order are followed, or that this failed. The answer
-// may come when its connection is already lost; the next connection has a restore of its own.
+// restored says that all paths of the restore order of connection number are followed, or that
+// this failed. It may come when that connection is already lost; the next one has a restore of
+// its own.
 func (c *connection) restored(number int, ok bool) orders {
 	if c.over || c.phase != restoring || c.number != number {
 		return orders{}
@@ -73,6 +74,7 @@ func (c *connection) restored(number int, ok bool) orders {
 	return c.ready()
 }
 
+// ready says that requests may use the connection.
 func (c *connection) ready() orders {
 	c.phase = up
 	o := orders{release: true}
@@ -82,7 +84,7 @@ func (c *connection) ready() orders {
 	return o
 }
 
-// disconnected says that the connection is lost, or that an attempt failed.
+// disconnected says that the connection is lost, or that an attempt to connect failed.
 func (c *connection) disconnected() orders {
 	was := c.phase
 	c.phase = down
@@ -110,6 +112,7 @@ func (c *connection) finish(lost bool) orders {
 // stopped says that the client library has stopped, after the end.
 func (c *connection) stopped() orders { return orders{emit: c.emitEnd()} }
 
+// emitEnd returns Ended, which the owner receives once; 0 after that.
 func (c *connection) emitEnd() registry.EventKind {
 	if c.ended {
 		return 0
@@ -129,6 +132,8 @@ func (c *connection) answered(path string, ok bool) {
 	c.change(path, func(f *follow) { f.asked, f.held = f.asked-1, f.held || ok })
 }
 
+// change changes what is known of a path. A path that nobody asks for or holds is followed no
+// longer.
 func (c *connection) change(path string, do func(*follow)) {
 	all := slices.Clone(c.follows)
 	i := slices.IndexFunc(all, func(f follow) bool { return f.path == path })
@@ -141,6 +146,7 @@ func (c *connection) change(path string, do func(*follow)) {
 	c.follows = all
 }
 
+// paths returns all paths to be followed.
 func (c *connection) paths() []string {
 	paths := make([]string, len(c.follows))
 	for i, f := range c.follows {

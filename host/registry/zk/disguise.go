@@ -68,17 +68,19 @@ func multiRead(p []byte) []byte {
 	return sized(part(q, -1, true))
 }
 
-// request returns the beginning of a request with the opcode op and the number of p.
+// request returns the beginning of a request with the opcode op and the number of p. sized fills
+// in its length, the first four bytes.
 func request(p []byte, op uint32) []byte {
 	return binary.BigEndian.AppendUint32(append(make([]byte, 4, 2*len(p)), p[atNumber:atOpcode]...), op)
 }
 
+// appendPath appends a path, with its length before it.
 func appendPath(q, path []byte) []byte {
 	return append(binary.BigEndian.AppendUint32(q, uint32(len(path))), path...)
 }
 
-// part appends the header of one part of a request with several parts, or the mark of their
-// end.
+// part appends the header of one part of a request with several parts, or of the mark of their
+// end: the opcode, whether it is the end, and an error, which is -1 in requests.
 func part(q []byte, op int32, end bool) []byte {
 	last := byte(0)
 	if end {
@@ -94,8 +96,8 @@ func sized(q []byte) []byte {
 	return q
 }
 
-// asSync returns the head of the answer to a sync, whose string is everything after the given
-// head of another answer.
+// asSync returns the head of an answer to a sync, given the head of an answer to another request.
+// The body of the other answer, which follows, becomes the string that a sync answers.
 func asSync(head []byte) io.Reader {
 	size := binary.BigEndian.Uint32(head)
 	q := binary.BigEndian.AppendUint32(nil, size+4)
@@ -136,6 +138,7 @@ func readMany(answer string, n int) ([]found, error) {
 	}
 }
 
+// errorOf returns the client library's error for a code of the service.
 func errorOf(code int32) error {
 	switch code {
 	case codeNoNode:
@@ -154,6 +157,7 @@ type cursor struct {
 	short bool
 }
 
+// take returns the next n bytes. If there are fewer, it returns none and sets short.
 func (b *cursor) take(n int) string {
 	if n < 0 || n > len(b.rest) {
 		b.short, b.rest = true, ""
@@ -185,6 +189,7 @@ func (b *cursor) bytes() []byte {
 	return []byte(b.take(int(n)))
 }
 
+// stat reads the state of a node, with its fields in the order of the protocol.
 func (b *cursor) stat() *client.Stat {
 	return &client.Stat{
 		Czxid: b.int64(), Mzxid: b.int64(), Ctime: b.int64(), Mtime: b.int64(),

@@ -16,7 +16,8 @@ var (
 	errDisconnected = errors.New("not connected")
 )
 
-// reasonOf returns the port's reason for a refused request, or zero if err is no refusal.
+// reasonOf returns the port's reason for a refused request, or zero if err is no refusal. create
+// says that the request is a create, for which a missing node is the parent.
 func reasonOf(err error, create bool) registry.Reason {
 	switch {
 	case errors.Is(err, client.ErrNoNode) && create:
@@ -37,7 +38,7 @@ func reasonOf(err error, create bool) registry.Reason {
 	return 0
 }
 
-// readError returns the error for a failed request without effects.
+// readError returns the error for a failed request that changes nothing. what names the request.
 func (s *session) readError(what string, err error) error {
 	switch {
 	case errors.Is(err, client.ErrSessionExpired), s.isOver():

@@ -20,7 +20,8 @@ const unimplemented = "unknown error: -6"
 var errTooOld = errors.New("the server does not support recursive watches; use ZooKeeper 3.6 or newer")
 
 // Follow implements registry.Session. The service forgets the watch with the connection; it is
-// set again on each new connection before any request may use that connection.
+// set again on each new connection before any request may use that connection. If the connection
+// is lost meanwhile, Follow tries again on the next one.
 func (s *session) Follow(ctx context.Context, root string) error {
 	if !registry.ValidPath(root) {
 		return fmt.Errorf("follow %q: not an absolute, clean path", root)
@@ -32,7 +33,7 @@ func (s *session) Follow(ctx context.Context, root string) error {
 	s.mu.Lock()
 	s.connection.ask(path)
 	s.mu.Unlock()
-	for { // repeated if the path is already followed, since an unknown time
+	for { // even if the path is already followed: whether that has succeeded is not known here
 		_, err := call(ctx, s, func() (string, error) { return "", s.watchBelow(path) })
 		if errors.Is(err, client.ErrConnectionClosed) && ctx.Err() == nil && !s.isOver() {
 			continue
@@ -47,7 +48,8 @@ func (s *session) Follow(ctx context.Context, root string) error {
 	}
 }
 
-// watchBelow sets the watch on the present connection.
+// watchBelow follows a path on the present connection. The library sends a sync, which wire
+// converts.
 func (s *session) watchBelow(path string) error {
 	_, err := s.conn.Sync(strings.TrimSuffix(path, "/") + followMark)
 	if err != nil && err.Error() == unimplemented {
@@ -56,7 +58,8 @@ func (s *session) watchBelow(path string) error {
 	return err //nolint:wrapcheck // the caller names the path
 }
 
-// restore makes a new connection usable: it follows the same paths.
+// restore makes connection number usable: it follows the same paths as the one before. If that
+// fails, it closes conn, so that another is made.
 func (s *session) restore(number int, conn net.Conn, paths []string) {
 	ok := true
 	for _, path := range paths {
@@ -75,6 +78,7 @@ func (s *session) restore(number int, conn net.Conn, paths []string) {
 	}
 }
 
+// followed reports whether the session follows a node of that path of the service.
 func (s *session) followed(path string) bool {
 	s.mu.Lock()
 	follows := s.connection.follows

@@ -27,7 +27,8 @@ type wish struct {
 	answer chan found // has room for it
 }
 
-// get reads a node without its children.
+// get reads a node without its children, together with others that are requested at about the
+// same time.
 func (s *session) get(ctx context.Context, path string) (found, error) {
 	if err := ctx.Err(); err != nil {
 		return found{}, fmt.Errorf("%w: %w", errNotSent, err)
@@ -63,7 +64,8 @@ func (s *session) want(w wish) bool {
 	return true
 }
 
-// readWishes reads nodes until no caller waits any more.
+// readWishes reads one batch of nodes after the other, until no caller waits any more. If a batch
+// fails, so does each of its reads.
 func (s *session) readWishes() {
 	runtime.Gosched() // so that callers of the same moment are included
 	for batch := s.nextBatch(); len(batch) > 0; batch = s.nextBatch() {
@@ -78,8 +80,8 @@ func (s *session) readWishes() {
 	}
 }
 
-// nextBatch returns the wishes that have waited longest. If there are none, the batch that
-// calls it ends.
+// nextBatch returns the wishes that have waited longest, within the bounds of a request. If there
+// are none, the goroutine that calls it ends, and no longer counts.
 func (s *session) nextBatch() []wish {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -100,6 +102,8 @@ func (s *session) nextBatch() []wish {
 	return batch
 }
 
+// readBatch reads nodes by one request. The library itself can read only one node, so many are a
+// sync, which wire converts.
 func (s *session) readBatch(batch []wish) ([]found, error) {
 	if len(batch) == 1 {
 		f, err := call(s.life, s, func() (found, error) {

@@ -15,12 +15,15 @@ import (
 // without knowing it answers a sync alone, as it answers reads and resumed connections. So the
 // keep-alive, and Sync, are a transaction that changes nothing.
 
+// Acknowledged implements registry.Session.
 func (s *session) Acknowledged() time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.acked
 }
 
+// acknowledge records that a transaction was answered that was sent at that time. Answers may
+// come out of order.
 func (s *session) acknowledge(sent time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -38,7 +41,8 @@ func (s *session) Sync(ctx context.Context) error {
 	return s.keepAlive(ctx)
 }
 
-// keepAlive sends a transaction that checks a node, whatever its version.
+// keepAlive sends a transaction that changes nothing: it checks the session's root, whatever its
+// version.
 func (s *session) keepAlive(ctx context.Context) error {
 	sent := time.Now()
 	answers, err := call(ctx, s, func() ([]client.MultiResponse, error) {

@@ -70,7 +70,9 @@ func (l *link) Connected() {
 	l.attempts, l.last, l.waiting = 0, nil, nil
 }
 
-// dial is the library's dialer.
+// dial is the library's dialer. It ignores the library's address and time-out: it tries the next
+// address of link's own list. Each attempt gets its share of a third of the session time-out, and
+// at least minAttempt.
 func (l *link) dial(string, string, time.Duration) (net.Conn, error) {
 	if err := l.pause(); err != nil {
 		return nil, err
@@ -99,14 +101,15 @@ func (l *link) dial(string, string, time.Duration) (net.Conn, error) {
 	return w, nil
 }
 
-// pause waits before every pass over the addresses except the first.
+// pause waits before every pass over the addresses except the first, longer with each. It returns
+// an error if the session is over.
 func (l *link) pause() error {
 	l.mu.Lock()
 	round, n := 0, l.attempts
 	if l.attempts++; l.size > 0 {
 		round = n / l.size
 	}
-	begins := len(l.waiting) == 0
+	begins := len(l.waiting) == 0 // a pass begins with this attempt
 	l.mu.Unlock()
 	if n == 0 || l.life.Err() == nil && !begins {
 		return l.life.Err()
@@ -122,7 +125,7 @@ func (l *link) pause() error {
 	return l.life.Err()
 }
 
-// next returns the next address. Names are resolved again for each pass.
+// next returns the next address of the present pass. For each new pass, names are resolved again.
 func (l *link) next(ctx context.Context) (endpoint, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -169,6 +172,7 @@ func (l *link) resolve(ctx context.Context) ([]endpoint, error) {
 	return found, errors.Join(faults...)
 }
 
+// connect connects to an address within patience, by TLS if the options say so.
 func (l *link) connect(ctx context.Context, at endpoint, patience time.Duration) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -185,7 +189,7 @@ func (l *link) connect(ctx context.Context, at endpoint, patience time.Duration)
 	return t, nil
 }
 
-// failed records why an attempt failed.
+// failed records why an attempt failed, for trouble, and returns err.
 func (l *link) failed(address string, err error) error {
 	l.mu.Lock()
 	l.last = err

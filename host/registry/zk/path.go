@@ -11,7 +11,7 @@ func parentOf(path string) string {
 	return path[:max(strings.LastIndexByte(path, '/'), 1)]
 }
 
-// full returns the service's path for one of the session, which begins below the chroot.
+// full returns the service's path for one of the session, whose root is the chroot.
 func (s *session) full(path string) string {
 	chroot := s.registry.options.Chroot
 	switch {

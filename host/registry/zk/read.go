@@ -14,6 +14,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
+// Read implements registry.Session.
 func (s *session) Read(ctx context.Context, path string) (registry.Node, error) {
 	if !registry.ValidPath(path) {
 		return registry.Node{}, fmt.Errorf("read %q: not an absolute, clean path", path)
@@ -25,9 +26,9 @@ func (s *session) Read(ctx context.Context, path string) (registry.Node, error) 
 	return n, nil
 }
 
-// read reads a node. Data and children are two requests, which are repeated in turn until
-// nothing has changed between the last two. If the node had children at the last read, both are
-// sent at once.
+// read reads a node. Data and children are two requests, which are repeated in turn until nothing
+// has changed between the last two: both answers then have the same stat. If the node had
+// children at the last read, both are sent at once.
 func (s *session) read(ctx context.Context, path string) (registry.Node, error) {
 	early := make(chan children, 1)
 	if s.lists.has(path) {
@@ -68,6 +69,7 @@ type children struct {
 	stat  *client.Stat
 }
 
+// children reads the names of a node's children, with the state of the node.
 func (s *session) children(ctx context.Context, path string) (children, error) {
 	return call(ctx, s, func() (children, error) {
 		names, stat, err := s.conn.Children(path)
@@ -85,6 +87,7 @@ type lists struct {
 	paths map[string]struct{}
 }
 
+// has reports whether the node had children when it was last read.
 func (l *lists) has(path string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -92,6 +95,7 @@ func (l *lists) has(path string) bool {
 	return has
 }
 
+// note records whether a node has children.
 func (l *lists) note(path string, list bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -105,6 +109,7 @@ func (l *lists) note(path string, list bool) {
 	l.paths[path] = struct{}{}
 }
 
+// statOf converts the state of a node to that of the port.
 func statOf(s *client.Stat) registry.Stat {
 	owner := registry.SessionID(s.EphemeralOwner)
 	if owner == math.MinInt64 {

@@ -179,7 +179,7 @@ func (r *Registry) Open(ctx context.Context, on func(registry.Event)) (registry.
 	return s, nil
 }
 
-// begin creates a session that is not connected yet.
+// begin creates a session that is not connected yet. on may be nil.
 func (r *Registry) begin(on func(registry.Event)) (*session, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -197,7 +197,7 @@ func (r *Registry) begin(on func(registry.Event)) (*session, error) {
 	r.sessions[s] = struct{}{}
 	r.work.Go(s.events.Run)
 	r.work.Go(s.beat)
-	r.work.Go(func() { s.live(loop) })
+	r.work.Go(func() { s.cleanUp(loop) })
 	return s, nil
 }
 
@@ -214,6 +214,7 @@ func (r *Registry) Close() error {
 	return nil
 }
 
+// forget removes a session that has ended.
 func (r *Registry) forget(s *session) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

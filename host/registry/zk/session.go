@@ -55,6 +55,7 @@ type session struct {
 // operation is one call of the client library.
 type operation struct{ done chan struct{} }
 
+// newSession returns a session without a client. It counts as cut off until the first connection.
 func newSession(r *Registry, on func(registry.Event)) *session {
 	s := &session{
 		registry: r,
@@ -74,6 +75,8 @@ func newSession(r *Registry, on func(registry.Event)) *session {
 	return s
 }
 
+// wrap makes a wire of a new connection, for link. begun is when the session is requested on it,
+// for hello.
 func (s *session) wrap(c net.Conn, address string, patience time.Duration) *wire {
 	begun := time.Now()
 	w := newWire(c, patience)
@@ -98,9 +101,10 @@ func (s *session) timeout() time.Duration {
 
 func (s *session) isOver() bool { return s.life.Err() != nil }
 
-// hello receives what a server answers first on a connection, which was begun at a given time.
+// hello receives what a server answers first on a connection: the session's id and the granted
+// time-out. begun is when the connection was made. It returns how long the server may be silent.
 // The client library would continue with a different session as if nothing had happened; hello
-// does not let it see one.
+// ends this session instead.
 func (s *session) hello(begun time.Time, id int64, granted time.Duration) (time.Duration, error) {
 	switch {
 	case s.isOver():
@@ -136,8 +140,8 @@ func (s *session) receive(e client.Event) {
 	}
 }
 
-// feed passes an event to the connection, and carries out the orders at once, except for
-// hangUp, which may block.
+// feed passes an event to the connection, and carries out the orders at once, except for hangUp,
+// which may block and is left to the caller.
 func (s *session) feed(event func(*connection) orders) orders {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -180,7 +184,8 @@ func (s *session) state() (number int, up chan struct{}) {
 	return s.connection.number, s.up
 }
 
-// settle makes a new session ready for use.
+// settle makes a new session ready for use: it waits for a connection, names the user, and
+// creates the chroot. It tries again if the connection is lost meanwhile.
 func (s *session) settle(ctx context.Context) error {
 	if err := s.authenticate(ctx); err != nil {
 		return err
@@ -214,7 +219,8 @@ func (s *session) authenticate(ctx context.Context) error {
 	}
 }
 
-// connect waits until the session is connected, or ctx or the bound ends.
+// connect waits until the session is connected, or ctx or the bound ends. It returns the number
+// of the connection.
 func (s *session) connect(ctx context.Context, bound <-chan time.Time) (number int, err error) {
 	_, up := s.state()
 	select {
@@ -269,9 +275,9 @@ func (s *session) end(lost bool) {
 	s.feed(func(c *connection) orders { return c.finish(lost) })
 }
 
-// live cleans up after the session when it is over. The library closes loop when its last
-// goroutine ends.
-func (s *session) live(loop <-chan client.Event) {
+// cleanUp waits until the session is over, and then ends what belongs to it. The library closes
+// loop when its last goroutine ends.
+func (s *session) cleanUp(loop <-chan client.Event) {
 	<-s.life.Done()
 	s.conn.Close() // waits up to a second for the service
 	s.link.hangUp()

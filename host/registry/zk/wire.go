@@ -77,6 +77,8 @@ func (w *wire) SetWriteDeadline(time.Time) error { return nil }
 // patient reads what has arrived, or waits for data for a bounded time.
 type patient struct{ w *wire }
 
+// Read reads what has arrived. If nothing arrives within patience, it fails, and so does the
+// connection.
 func (r patient) Read(p []byte) (int, error) {
 	if err := r.w.Conn.SetReadDeadline(time.Now().Add(r.w.patience)); err != nil {
 		return 0, fmt.Errorf("bound a read: %w", err)
@@ -84,6 +86,7 @@ func (r patient) Read(p []byte) (int, error) {
 	return r.w.Conn.Read(p) //nolint:wrapcheck // io.Reader requires the bare error
 }
 
+// Read reads from the present answer, or begins the next one.
 func (w *wire) Read(p []byte) (int, error) {
 	for {
 		n, err := w.answer.Read(p)
@@ -96,7 +99,8 @@ func (w *wire) Read(p []byte) (int, error) {
 	}
 }
 
-// next begins the next answer.
+// next begins the next answer: answer then reads all of it. An answer to a read of many nodes
+// gets the head of an answer to a sync, since the library takes the request for one.
 func (w *wire) next() error {
 	head, err := w.in.Peek(headBytes)
 	if err == nil && !w.greeted {
@@ -118,7 +122,8 @@ func (w *wire) next() error {
 	return err //nolint:wrapcheck // Discard cannot fail after Peek
 }
 
-// greet reads the first answer.
+// greet reads the first answer, which has the session. It ends the connection if hello returns an
+// error.
 func (w *wire) greet(head []byte) error {
 	w.greeted = true
 	granted := time.Duration(binary.BigEndian.Uint32(head[atTimeout:])) * time.Millisecond
