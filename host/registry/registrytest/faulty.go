@@ -107,6 +107,7 @@ func (f *Faulty) Grant(d time.Duration) {
 // called. Then the waiting requests are carried out.
 func (f *Faulty) Silence() (back func()) { return f.quieten(false) }
 
+// quieten silences all sessions until back is called. If deposed, they still answer reads.
 func (f *Faulty) quieten(deposed bool) (back func()) {
 	var backs []func()
 	for _, s := range f.living() {
@@ -131,18 +132,21 @@ func (f *Faulty) Suspend() { f.connect(true, registry.Suspended) }
 // Resume ends Suspend. Every session receives Resumed and must read everything again.
 func (f *Faulty) Resume() { f.connect(false, registry.Resumed) }
 
+// connect disconnects or connects all sessions, which receive an event of that kind.
 func (f *Faulty) connect(suspended bool, kind registry.EventKind) {
 	for _, s := range f.living() {
 		s.connect(suspended, kind)
 	}
 }
 
+// living returns the open sessions.
 func (f *Faulty) living() []*faultySession {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.Clone(f.sessions)
 }
 
+// decide asks the plan about the next commit.
 func (f *Faulty) decide(ops []registry.Op) Outcome {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -151,6 +155,7 @@ func (f *Faulty) decide(ops []registry.Op) Outcome {
 	return f.plan(n, ops)
 }
 
+// forget removes a session that has ended.
 func (f *Faulty) forget(s *faultySession) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -178,6 +183,7 @@ type faultySession struct {
 
 func (s *faultySession) Timeout() time.Duration { return s.granted }
 
+// Acknowledged returns the current time while the service answers, or when it stopped answering.
 func (s *faultySession) Acknowledged() time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -187,6 +193,8 @@ func (s *faultySession) Acknowledged() time.Time {
 	return time.Now()
 }
 
+// quieten silences the session until back is called. A session that is silent already stays so,
+// and its back does nothing.
 func (s *faultySession) quieten(deposed bool) (back func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -240,6 +248,7 @@ func (s *faultySession) receive(e registry.Event) {
 	s.speak(e)
 }
 
+// speak passes an event to the callback, unless Ended was the last one.
 func (s *faultySession) speak(e registry.Event) {
 	s.speaking.Lock()
 	defer s.speaking.Unlock()
@@ -250,6 +259,8 @@ func (s *faultySession) speak(e registry.Event) {
 	s.on(e)
 }
 
+// connect disconnects or connects the session. It passes the event on only if that changes
+// something.
 func (s *faultySession) connect(suspended bool, kind registry.EventKind) {
 	s.mu.Lock()
 	changed := s.suspended != suspended
@@ -262,6 +273,8 @@ func (s *faultySession) connect(suspended bool, kind registry.EventKind) {
 	}
 }
 
+// Commit does with the commit what the plan says. If the session is over anyway, the error says
+// that.
 func (s *faultySession) Commit(ctx context.Context, ops ...registry.Op) (registry.Receipt, error) {
 	if err := s.reach(ctx); err != nil {
 		return registry.Receipt{}, err
@@ -294,6 +307,8 @@ func (s *faultySession) Commit(ctx context.Context, ops ...registry.Op) (registr
 	return registry.Receipt{}, lost
 }
 
+// Read waits for the end of a silence, unless the server was deposed: then it still answers
+// reads.
 func (s *faultySession) Read(ctx context.Context, path string) (registry.Node, error) {
 	if suspended, deposed := s.state(); suspended || !deposed {
 		if err := s.reach(ctx); err != nil {

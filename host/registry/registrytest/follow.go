@@ -26,6 +26,7 @@ func sums(events []registry.Event) map[string][2]int {
 	return all
 }
 
+// add adds events to sums.
 func add(all map[string][2]int, events []registry.Event) {
 	for _, e := range events {
 		sum := all[e.Path]
@@ -37,6 +38,7 @@ func add(all map[string][2]int, events []registry.Event) {
 	}
 }
 
+// follow makes a session follow root, or fails the test.
 func (f *fixture) follow(m *member, root string) {
 	f.Helper()
 	if err := m.Follow(f.ctx, root); err != nil {
@@ -44,6 +46,8 @@ func (f *fixture) follow(m *member, root string) {
 	}
 }
 
+// testFollow changes nodes below and beside a followed root. The root itself does not exist at
+// first.
 func testFollow(f *fixture) {
 	other := f.join()
 	p, sibling := f.path("p"), f.path("p2")
@@ -76,6 +80,8 @@ func testFollow(f *fixture) {
 	}
 }
 
+// testFollowKinds makes each kind of change below a root that two sessions follow, and a third
+// does not.
 func testFollowKinds(f *fixture) {
 	tests := []struct {
 		name           string
@@ -134,6 +140,7 @@ func testFollowKinds(f *fixture) {
 	}
 }
 
+// testFollowOrder creates nodes one after the other, not in the order of their names.
 func testFollowOrder(f *fixture) {
 	follower := f.join()
 	f.follow(follower, f.root)
@@ -155,6 +162,8 @@ func testFollowOrder(f *fixture) {
 	}
 }
 
+// testFollowCounts changes nodes several times in one transaction, and then sends transactions
+// that change nothing.
 func testFollowCounts(f *fixture) {
 	p := f.path("p")
 	f.main.commit(created(p))
@@ -175,6 +184,7 @@ func testFollowCounts(f *fixture) {
 	}
 }
 
+// testFollowOwn counts the events that have come when a commit returns.
 func testFollowOwn(f *fixture) {
 	p := f.path("p")
 	f.follow(f.main, f.root)
@@ -190,6 +200,7 @@ func testFollowOwn(f *fixture) {
 	}
 }
 
+// testFollowTwo creates nodes at two followed roots, and one at neither.
 func testFollowTwo(f *fixture) {
 	a, b, c := f.path("a"), f.path("b"), f.path("c")
 	f.follow(f.main, a)
@@ -202,6 +213,8 @@ func testFollowTwo(f *fixture) {
 	}
 }
 
+// testFollowLast reads a node after each of its events. It ends only if the last read shows the
+// last change.
 func testFollowLast(f *fixture) {
 	other := f.join()
 	p := f.path("p")
@@ -228,6 +241,7 @@ func testFollowLast(f *fixture) {
 	}
 }
 
+// testFollowEnded changes a node after a session that followed it has ended.
 func testFollowEnded(f *fixture) {
 	m := f.join()
 	f.follow(m, f.root)

@@ -76,6 +76,7 @@ var refusals = []refusal{
 	}, 1, registry.NodeExists},
 }
 
+// testRefusals sends each of refusals. Error, tree and events must show that nothing was applied.
 func testRefusals(f *fixture) {
 	p, c := f.path("p"), f.path("p", "c")
 	f.main.commit(create(p, "data"), create(c, ""))
@@ -111,6 +112,7 @@ func testRefusals(f *fixture) {
 
 func show(n registry.Node) string { return fmt.Sprintf("%+v", n) }
 
+// testFirstRefused sends a transaction with several ops that would be refused.
 func testFirstRefused(f *fixture) {
 	_, err := f.main.Commit(f.ctx, absent(f.path("no")), check(f.path("no"), 0), create(f.root, ""), remove(f.path("gone")))
 	var conflict *registry.ConflictError
@@ -119,6 +121,7 @@ func testFirstRefused(f *fixture) {
 	}
 }
 
+// testEphemeralParent creates nodes of each kind below an ephemeral one.
 func testEphemeralParent(f *fixture) {
 	e := f.path("e")
 	f.main.commit(ephemeral(e))

@@ -24,6 +24,7 @@ var sessionTests = []subtest{
 // slack is how much the clocks of a service's servers may differ.
 const slack = time.Second
 
+// testIdentity compares two sessions. A time-out of 0 means that sessions have none.
 func testIdentity(f *fixture) {
 	other := f.join()
 	if f.main.ID() == 0 || other.ID() == 0 || f.main.ID() == other.ID() {
@@ -34,6 +35,8 @@ func testIdentity(f *fixture) {
 	}
 }
 
+// testEphemerals ends a session that owns a node, one that was deleted before, and a persistent
+// one.
 func testEphemerals(f *fixture) {
 	owner := f.join()
 	f.follow(f.main, f.root)
@@ -56,6 +59,8 @@ func testEphemerals(f *fixture) {
 	}
 }
 
+// testEndAtOnce reads after the first event of a session's end: its other nodes must be gone as
+// well.
 func testEndAtOnce(f *fixture) {
 	owner := f.join()
 	p := f.path("p")
@@ -74,6 +79,7 @@ func testEndAtOnce(f *fixture) {
 	}
 }
 
+// testUseAfterClose calls every method of a session that has ended.
 func testUseAfterClose(f *fixture) {
 	m := f.join()
 	m.close()
@@ -97,6 +103,7 @@ func testUseAfterClose(f *fixture) {
 	}
 }
 
+// testEndedLast changes a node that an ended session followed; Ended must stay its last event.
 func testEndedLast(f *fixture) {
 	m := f.join()
 	a, e := f.path("a"), f.path("e")
@@ -117,6 +124,8 @@ func testEndedLast(f *fixture) {
 	}
 }
 
+// testRegistryClose closes the registry while sessions are open. Its root is deleted before,
+// since nothing can do so afterwards.
 func testRegistryClose(f *fixture) {
 	others := []*member{f.join(), f.join()}
 	others[0].commit(ephemeral(f.path("e")))
@@ -140,6 +149,7 @@ func testRegistryClose(f *fixture) {
 	}
 }
 
+// testTime compares the service's clock before and after a set with the time of the set.
 func testTime(f *fixture) {
 	now := func() time.Time {
 		f.Helper()
@@ -165,6 +175,8 @@ func testTime(f *fixture) {
 	}
 }
 
+// testAcknowledged checks that a transaction, even a refused one, counts from when it was sent or
+// later.
 func testAcknowledged(f *fixture) {
 	begun := time.Now()
 	m := f.join()

@@ -64,6 +64,8 @@ type fixture struct {
 	main     *member
 }
 
+// newFixture opens a session, and creates a root that no other subtest has, even if it shares the
+// service.
 func newFixture(t *testing.T, r registry.Registry) *fixture {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -93,6 +95,7 @@ func (f *fixture) removeAll() {
 	}
 }
 
+// removeBelow deletes a node with all below it. A node that is gone already is no error.
 func removeBelow(ctx context.Context, s registry.Session, path string) error {
 	n, err := s.Read(ctx, path)
 	if err != nil {
@@ -123,6 +126,7 @@ type member struct {
 	changed chan struct{} // closed and replaced with each event
 }
 
+// join opens a session whose events are kept.
 func (f *fixture) join() *member {
 	f.Helper()
 	m := &member{f: f, changed: make(chan struct{})}
@@ -134,6 +138,7 @@ func (f *fixture) join() *member {
 	return m
 }
 
+// receive keeps an event, and wakes those that await one.
 func (m *member) receive(e registry.Event) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

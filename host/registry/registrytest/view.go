@@ -55,6 +55,7 @@ type tally struct {
 	sums map[string][2]int
 }
 
+// changes returns how often a node has changed, by the events so far.
 func (y *tally) changes(path string) int {
 	events := y.of.receivedSince(y.seen)
 	y.seen += len(events)
@@ -133,6 +134,7 @@ func testManyReads(f *fixture) {
 	group.Wait()
 }
 
+// testSync creates nodes in one session, and reads them in another after a sync.
 func testSync(f *fixture) {
 	other := f.join()
 	for i := range 20 {

@@ -28,6 +28,7 @@ var writeTests = []subtest{
 	{"a context that is over commits nothing", testCancelled},
 }
 
+// testBasics creates, sets and deletes a node.
 func testBasics(f *fixture) {
 	a := f.path("a")
 	if n := f.main.read(a); n.Exists || len(n.Children) > 0 {
@@ -49,6 +50,7 @@ func testBasics(f *fixture) {
 	}
 }
 
+// testVersions counts the sets of a node and the changes of its list of children.
 func testVersions(f *fixture) {
 	a := f.path("a")
 	f.main.commit(create(a, ""))
@@ -70,6 +72,8 @@ func testVersions(f *fixture) {
 	}
 }
 
+// testRevisions compares the revisions of a node with those of the transactions that changed it
+// or its children.
 func testRevisions(f *fixture) {
 	a, b := f.path("a"), f.path("b")
 	f.main.commit(create(a, ""), create(b, ""))
@@ -99,6 +103,7 @@ func testRevisions(f *fixture) {
 	}
 }
 
+// testOpsInOrder sends a transaction in which each op is refused unless it sees those before it.
 func testOpsInOrder(f *fixture) {
 	a := f.path("a")
 	f.main.commit(
@@ -109,6 +114,7 @@ func testOpsInOrder(f *fixture) {
 	}
 }
 
+// testSequential creates sequential nodes of both kinds. Deleted nodes count on in the numbers.
 func testSequential(f *fixture) {
 	q := f.path("q")
 	f.main.commit(create(q, ""))
@@ -135,6 +141,7 @@ func testSequential(f *fixture) {
 	}
 }
 
+// testDeleteParents deletes nodes in one transaction, each after those below it.
 func testDeleteParents(f *fixture) {
 	a := f.path("a")
 	f.main.commit(create(a, ""), create(a+"/b", ""), create(a+"/b/c", ""))
@@ -144,6 +151,7 @@ func testDeleteParents(f *fixture) {
 	}
 }
 
+// testChildrenOrder creates children whose names are not in order.
 func testChildrenOrder(f *fixture) {
 	names := []string{"b", "10", "a", "9", "é", "a-", "Z"}
 	for _, name := range names {
@@ -155,6 +163,7 @@ func testChildrenOrder(f *fixture) {
 	}
 }
 
+// testManyOps creates a thousand nodes in one transaction, and deletes them in another.
 func testManyOps(f *fixture) {
 	ops := make([]registry.Op, 1000)
 	for i := range ops {
@@ -171,6 +180,7 @@ func testManyOps(f *fixture) {
 	f.main.commit(ops...)
 }
 
+// testLargeData writes a value that just fits, and one that is far too large.
 func testLargeData(f *fixture) {
 	a := f.path("a")
 	data := strings.Repeat("0123456789abcdef", 900<<10/16)
@@ -185,6 +195,8 @@ func testLargeData(f *fixture) {
 	f.main.commit(set(a, "small", 0))
 }
 
+// testAliasing changes the bytes that it has given to a commit, and those that a read has
+// returned.
 func testAliasing(f *fixture) {
 	a := f.path("a")
 	data := []byte("good")
@@ -201,6 +213,7 @@ func testAliasing(f *fixture) {
 	}
 }
 
+// testIncrements lets several sessions raise one number, each again if another was faster.
 func testIncrements(f *fixture) {
 	const workers, each = 8, 25
 	a := f.path("a")
@@ -234,6 +247,7 @@ func testIncrements(f *fixture) {
 	}
 }
 
+// testCancelled sends requests whose context has ended before.
 func testCancelled(f *fixture) {
 	ctx, cancel := context.WithCancel(f.ctx)
 	cancel()

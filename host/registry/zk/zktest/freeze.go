@@ -25,7 +25,7 @@ func (s *Server) Freeze() {
 	}
 }
 
-// frozen reports whether every thread is stopped.
+// frozen reports whether every thread of the process is stopped.
 func (s *Server) frozen() bool {
 	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", s.process.cmd.Process.Pid))
 	if err != nil || len(threads) == 0 {

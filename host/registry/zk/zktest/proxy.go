@@ -96,6 +96,7 @@ func (p *Proxy) hangUp() {
 	p.changed.Broadcast()
 }
 
+// close ends all connections, and waits until nothing is forwarded any more.
 func (p *Proxy) close() {
 	p.mu.Lock()
 	p.over = true
@@ -105,6 +106,7 @@ func (p *Proxy) close() {
 	p.work.Wait()
 }
 
+// accept takes connections of clients until the proxy is closed.
 func (p *Proxy) accept() {
 	for {
 		c, err := p.listener.Accept()
@@ -122,6 +124,8 @@ func (p *Proxy) accept() {
 	}
 }
 
+// carry forwards a client's connection to the server and back, until one side ends it. Requests
+// pass when replies are held.
 func (p *Proxy) carry(c net.Conn, target string) {
 	s, err := new(net.Dialer).DialContext(p.ctx, "tcp", target)
 	if err != nil {
@@ -144,7 +148,8 @@ func (p *Proxy) carry(c net.Conn, target string) {
 	delete(p.open, s)
 }
 
-// pump forwards data from one side to the other in the given modes.
+// pump forwards data from one side to the other while the proxy is in one of the given modes. The
+// pump with several modes is that of requests, which also keeps the first data.
 func (p *Proxy) pump(from, to net.Conn, modes ...Mode) {
 	defer func() { _, _ = from.Close(), to.Close() }() // the other pump sees it
 	buffer := make([]byte, 64<<10)
@@ -164,7 +169,7 @@ func (p *Proxy) pump(from, to net.Conn, modes ...Mode) {
 	}
 }
 
-// allowed waits until the mode is one of modes; false if the connection ended.
+// allowed waits until the proxy is in one of the modes; false if the connection ended.
 func (p *Proxy) allowed(c net.Conn, modes []Mode) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -61,6 +61,7 @@ func Newer(t testing.TB) Release {
 	return needJava(t, Release{NewerVersion, filepath.Join(dir, "*")})
 }
 
+// needJava returns r, and skips the test if there is no Java to run it.
 func needJava(t testing.TB, r Release) Release {
 	t.Helper()
 	if _, err := exec.LookPath("java"); err != nil {
@@ -71,6 +72,7 @@ func needJava(t testing.TB, r Release) Release {
 
 func strict() bool { return os.Getenv("WASMJOBD_STRICT") == "1" }
 
+// leaveOut skips the test or, if nothing may be left out, fails it.
 func leaveOut(t testing.TB, why string) {
 	t.Helper()
 	if strict() {
@@ -79,7 +81,8 @@ func leaveOut(t testing.TB, why string) {
 	t.Skip(why)
 }
 
-// fetched returns the folder with the jars of the newer release.
+// fetched returns the folder with the jars of the newer release. It fetches them if they are not
+// there.
 func fetched() (string, error) {
 	root, err := moduleRoot()
 	if err != nil {
@@ -123,6 +126,7 @@ const project = `<project xmlns="http://maven.apache.org/POM/4.0.0">
 <dependency><groupId>org.slf4j</groupId><artifactId>slf4j-simple</artifactId><version>2.0.13</version></dependency>
 </dependencies></project>`
 
+// moduleRoot returns the folder of the module whose test runs.
 func moduleRoot() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {

@@ -97,6 +97,8 @@ func StartEnsemble(t testing.TB, r Release, n int, o Options) []*Server {
 	}
 }
 
+// startEnsemble is one try of StartEnsemble. With an error it also returns the servers, which may
+// run.
 func startEnsemble(t testing.TB, r Release, n int, o Options) ([]*Server, error) {
 	t.Helper()
 	return startMembers(t, r, slices.Repeat([]Host{loopback()}, n), freePorts(t, portsEach*n), o)
@@ -113,7 +115,8 @@ func StartEnsembleOn(t testing.TB, r Release, hosts []Host, o Options) []*Server
 	return servers
 }
 
-// startMembers uses portsEach of the ports for each host.
+// startMembers runs a server on each host, as one service, and waits until all of them serve. The
+// ports are portsEach for each host. With an error it also returns the servers.
 func startMembers(t testing.TB, r Release, hosts []Host, ports []int, o Options) ([]*Server, error) {
 	t.Helper()
 	lines := []string{"initLimit=10", "syncLimit=5", "standaloneEnabled=false"}
@@ -138,6 +141,7 @@ func startMembers(t testing.TB, r Release, hosts []Host, ports []int, o Options)
 
 func loopback() Host { return Host{IP: "127.0.0.1"} }
 
+// newServer writes the configuration of a server, with these lines added, and does not start it.
 func newServer(t testing.TB, r Release, o Options, h Host, port int, lines []string) *Server {
 	t.Helper()
 	o.Tick = cmp.Or(o.Tick, 500*time.Millisecond)
@@ -158,6 +162,7 @@ func newServer(t testing.TB, r Release, o Options, h Host, port int, lines []str
 	return s
 }
 
+// write writes a file of the server.
 func (s *Server) write(name, text string) {
 	s.t.Helper()
 	if err := os.WriteFile(filepath.Join(s.dir, name), []byte(text), 0o600); err != nil {

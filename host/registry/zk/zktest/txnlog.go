@@ -165,7 +165,8 @@ func ReadLog(from io.Reader) ([]Transaction, error) {
 	}
 }
 
-// readEntry returns the bytes of the next entry; nil at the end.
+// readEntry returns the bytes of the next entry; nil at the end, where the server has written
+// zeros ahead.
 func readEntry(r *bufio.Reader) ([]byte, error) {
 	var head [12]byte // sum and length
 	n, err := io.ReadFull(r, head[:])
@@ -192,6 +193,7 @@ func readEntry(r *bufio.Reader) ([]byte, error) {
 	return body[:size], nil
 }
 
+// torn returns ErrTorn for the end of the log, and other errors of reading as they are.
 func torn(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return ErrTorn
@@ -199,6 +201,8 @@ func torn(err error) error {
 	return fmt.Errorf("read a transaction log: %w", err)
 }
 
+// decodeTransaction decodes one entry. Its head has the session, the request, the zxid, the time
+// and the operation.
 func decodeTransaction(body []byte) (Transaction, error) {
 	r := &record{left: body}
 	t := Transaction{Session: r.long()}
@@ -242,7 +246,7 @@ type record struct {
 	err  error
 }
 
-// changes reads the content of one operation.
+// changes reads the content of one operation, by its number.
 func (r *record) changes(kind int32) []Change {
 	switch kind {
 	case opCreate, opCreate2:
@@ -283,6 +287,7 @@ func (r *record) changes(kind int32) []Change {
 	return []Change{{Kind: Other}}
 }
 
+// created reads the begin of an operation that creates a node, up to its permissions.
 func (r *record) created() Change {
 	c := Change{Kind: Created, Path: r.string(), Data: r.buffer()}
 	r.acl()
@@ -301,6 +306,7 @@ func (r *record) ended() []Change {
 	return all
 }
 
+// acl skips a list of permissions.
 func (r *record) acl() {
 	for range r.count(12) {
 		r.int()
@@ -309,13 +315,15 @@ func (r *record) acl() {
 	}
 }
 
+// fail keeps the first fault, and prevents further reading.
 func (r *record) fail(err error) {
 	if r.err == nil && err != nil {
 		r.err, r.left = err, nil
 	}
 }
 
-// end returns the fault, including bytes that are left beyond extra.
+// end returns the fault of the record. It is one if bytes are left, unless there are exactly
+// extra of them.
 func (r *record) end(extra int) error {
 	if n := len(r.left); n != 0 && n != extra {
 		r.fail(fmt.Errorf("%d bytes are left", n))
@@ -323,6 +331,7 @@ func (r *record) end(extra int) error {
 	return r.err
 }
 
+// take returns the next n bytes; nil if there are fewer, which is a fault.
 func (r *record) take(n int) []byte {
 	if r.err != nil || n > len(r.left) {
 		r.fail(fmt.Errorf("%d bytes are missing", n-len(r.left)))
@@ -362,6 +371,7 @@ func (r *record) count(least int) int {
 	return max(n, 0) // -1 stands for none
 }
 
+// buffer reads bytes, with their number before them.
 func (r *record) buffer() []byte {
 	n := int(r.int())
 	if n <= 0 {
