@@ -62,8 +62,8 @@ func (m *members) smallest() uint8 { return uint8(bits.TrailingZeros64(m.bits) &
 
 func (m *members) empty() bool { return m.bits == 0 && !m.year }
 
-// put adds one value to the set of the present field. Values that no date can have are left
-// out.
+// put adds one value to the set of the present field; the number openMark stands for ?.
+// Values that no date can have are left out.
 func (p *parser) put(v int) {
 	set := &p.sets[p.kind]
 	switch {

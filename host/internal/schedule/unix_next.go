@@ -62,6 +62,7 @@ func (u *Unix) next(from int64) (int64, bool) {
 		}
 		from = here.end
 		if after.offset >= here.offset { // otherwise clocks show again the times that were skipped here
+			// No listed time comes before wall, so years without one are skipped.
 			from = max(from, wall-here.offset-2*margin)
 		}
 		here = after

@@ -75,6 +75,7 @@ func (d *dir) list() ([]string, error) {
 
 func (d *dir) read(name string) ([]byte, error) { return os.ReadFile(d.path(name)) }
 
+// create creates an empty file for appending; only this user may read it.
 func (d *dir) create(name string) (file, error) {
 	f, err := os.OpenFile(d.path(name), os.O_CREATE|os.O_TRUNC|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {

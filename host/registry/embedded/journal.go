@@ -211,6 +211,7 @@ func (j *journal) gather() {
 	}
 }
 
+// sync is syncFile for callers that do not hold switching.
 func (j *journal) sync() {
 	j.switching.Lock()
 	defer j.switching.Unlock()

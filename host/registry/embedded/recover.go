@@ -60,6 +60,8 @@ func recoverNothing(d disk, files listing) (recovered, error) {
 		if err != nil {
 			return recovered{}, fmt.Errorf("read log: %w", err)
 		}
+		// The first opening creates log 1 before the snapshot, and appends nothing until that is
+		// there.
 		if seq != 1 || len(b) > logHeader {
 			return recovered{}, &DamageError{
 				d.path(snapshotName(seq)), 0, "it is missing, while its log has records", restoreAdvice,

@@ -37,6 +37,7 @@ func setTo(version int32) func(path string) registry.Op {
 	return func(path string) registry.Op { return set(path, "x", version) }
 }
 
+// deleted returns a function, for one, that deletes a node of that version.
 func deleted(version int32) func(path string) registry.Op {
 	return func(path string) registry.Op {
 		return registry.Op{Kind: registry.Delete, Path: path, Version: version}

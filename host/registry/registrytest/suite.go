@@ -184,6 +184,7 @@ func (m *member) awaitEvent(e registry.Event) []registry.Event {
 	return m.await(func(events []registry.Event) bool { return slices.Contains(events, e) })
 }
 
+// commit commits ops; if they are refused, the test fails.
 func (m *member) commit(ops ...registry.Op) registry.Receipt {
 	m.f.Helper()
 	receipt, err := m.Commit(m.f.ctx, ops...)
@@ -196,6 +197,7 @@ func (m *member) commit(ops ...registry.Op) registry.Receipt {
 	return receipt
 }
 
+// read reads a node in the goroutine of the test, which fails if that fails.
 func (m *member) read(path string) registry.Node {
 	m.f.Helper()
 	n, err := m.Read(m.f.ctx, path)

@@ -33,7 +33,7 @@ func (s *session) Follow(ctx context.Context, root string) error {
 	s.mu.Lock()
 	s.connection.ask(path)
 	s.mu.Unlock()
-	for { // even if the path is already followed: whether that has succeeded is not known here
+	for { // also for a path that another call follows, since that call may have no answer yet
 		_, err := call(ctx, s, func() (string, error) { return "", s.watchBelow(path) })
 		if errors.Is(err, client.ErrConnectionClosed) && ctx.Err() == nil && !s.isOver() {
 			continue

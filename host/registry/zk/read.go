@@ -14,7 +14,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// Read implements registry.Session.
+// Read returns the node at path, which begins below the chroot.
 func (s *session) Read(ctx context.Context, path string) (registry.Node, error) {
 	if !registry.ValidPath(path) {
 		return registry.Node{}, fmt.Errorf("read %q: not an absolute, clean path", path)
@@ -123,7 +123,7 @@ func statOf(s *client.Stat) registry.Stat {
 }
 
 // Persist implements registry.Session. The service reports nothing before most of its servers
-// have it on disk.
+// have it on disk, so there is nothing to wait for.
 func (s *session) Persist(context.Context) error {
 	if s.isOver() {
 		return fmt.Errorf("persist: %w", registry.ErrEnded)

@@ -21,7 +21,8 @@ func isMoment(ms int64) bool { return ms > 0 && ms <= lastMoment }
 
 func encode(v any) []byte { return jsonvalue.Encode(v) }
 
-// decodeIfAny is decode for a node whose text may be empty; v then stays as it is.
+// decodeIfAny is decode for a node whose text may be empty; v then stays as it is. known
+// points to the version in v.
 func decodeIfAny(data []byte, limit int, v any, known *int) error {
 	if len(data) == 0 {
 		return nil

@@ -15,13 +15,14 @@ import (
 // addresses.
 type ByAddress struct{}
 
-// Register implements Registrar.
+// Register returns the creation of the node with which a member takes part while its
+// session lives.
 func (ByAddress) Register(j Job, id job.InstanceID) []registry.Op {
 	return []registry.Op{{Kind: registry.CreateEphemeral, Path: j.Instance(id), Data: []byte(servertree.Ready)}}
 }
 
-// Unregister implements Registrar. It also takes back a request to the member, and is
-// refused if a request has come since the view.
+// Unregister returns the deletion of that node. A request to the member has a node of its
+// own, which goes as well. The transaction is refused if a request has come since the view.
 func (b ByAddress) Unregister(j Job, in protocol.Instance) []registry.Op {
 	end := registry.Op{Kind: registry.Delete, Path: j.Instance(in.ID), Version: registry.AnyVersion}
 	if in.Request != 0 {
@@ -30,22 +31,22 @@ func (b ByAddress) Unregister(j Job, in protocol.Instance) []registry.Op {
 	return append(b.Unasked(j, in), end)
 }
 
-// Server implements Registrar: the node of a server has no value.
+// Server returns the value of a server's node, which is empty in these layouts.
 func (ByAddress) Server(bool) string { return "" }
 
-// Disabled implements Registrar: nodes below that of a server tell instead.
+// Disabled is false: not the value of a server's node disables it, but nodes below it.
 func (ByAddress) Disabled(registry.Node) bool { return false }
 
-// Running implements Registrar.
+// Running marks an item as running. The mark ends with the session.
 func (ByAddress) Running(j Job, _ job.InstanceID, item int, _ bool) registry.Op {
 	return registry.Op{Kind: registry.CreateEphemeral, Path: j.Item(item, MarkRunning), Data: []byte{}}
 }
 
-// Requested implements Requester: a request is not a value of the member's node.
+// Requested is false: a request is not a value of the member's node.
 func (ByAddress) Requested(registry.Node) bool { return false }
 
-// Request implements Requester. If a request exists already, the member has still to see
-// it, so Request only checks that it stays.
+// Request asks a member to begin, by a node of its own, or deletes that node. If one exists
+// already, the member has still to see it, so Request only checks that it stays.
 func (b ByAddress) Request(j Job, in protocol.Instance, asked bool) []registry.Op {
 	path := j.requestTo(in.ID)
 	switch {
@@ -57,8 +58,8 @@ func (b ByAddress) Request(j Job, in protocol.Instance, asked bool) []registry.O
 	return []registry.Op{{Kind: registry.Delete, Path: path, Version: registry.AnyVersion}}
 }
 
-// Unasked implements Requester. A request outlives its member, so the member is checked as
-// well.
+// Unasked makes the registry refuse the transaction if a request has come or gone since the
+// view. A request outlives its member, so the member is checked as well.
 func (ByAddress) Unasked(j Job, in protocol.Instance) []registry.Op {
 	kind := registry.Absent
 	if in.Request != 0 {
@@ -142,7 +143,7 @@ func (t *transaction) lists(owners []job.InstanceID, moved []int, all bool) {
 	}
 	lists := map[string][]int{}
 	for _, s := range t.v.Servers {
-		lists[s.IP] = nil
+		lists[s.IP] = nil // a server without items has an empty list
 	}
 	for i, owner := range owners {
 		if all || slices.Contains(moved, i) || t.listed(i, owner.IP()) {

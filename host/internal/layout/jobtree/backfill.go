@@ -30,6 +30,8 @@ func (d *Decoder) backfill(rel, name string, n registry.Node) {
 	d.v.Backfills = put(d.v.Backfills, n.Exists && err == nil, f, func(a, b protocol.Backfill) int { return a.Item - b.Item })
 }
 
+// putBackfill writes the waiting instants of items. It begins a new epoch, so that owners
+// that decided before do not take them for others.
 func (t *transaction) putBackfill(queues []protocol.Backfill) {
 	t.setAssignment("put-backfill/epoch", &t.v.Assignment)
 	for k := range queues {
@@ -37,6 +39,7 @@ func (t *transaction) putBackfill(queues []protocol.Backfill) {
 	}
 }
 
+// dropBackfill deletes the waiting instants of items, which then never begin.
 func (t *transaction) dropBackfill(items []int) {
 	for _, i := range items {
 		t.delete(t.backfillOf(i), registry.AnyVersion)

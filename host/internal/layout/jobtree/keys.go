@@ -83,9 +83,9 @@ func SplitKeys(text []byte) (map[string]string, error) {
 	return texts, nil
 }
 
-// Version implements ConfigNodes. It has the version of config, and for each key its
-// version and the revision that created it, since a key that is created again begins with
-// the same version.
+// Version returns the version of a configuration. It has the version of config, and for
+// each key its version and the revision that created it, since a key that is created again
+// begins with the same version.
 func (KeyNodes) Version(in Kept) protocol.Version {
 	versions := []string{string(VersionOf(in.Config))}
 	for _, key := range slices.Sorted(maps.Keys(in.Keys)) {
@@ -175,12 +175,15 @@ type kept struct {
 	changed bool
 }
 
+// root, config and key record a node. For a layout with the configuration in one node, k is
+// nil, and they do nothing.
 func (k *kept) root(n registry.Node) {
 	if k != nil {
 		k.Root, k.changed = n, true
 	}
 }
 
+// config records the node config; see root.
 func (k *kept) config(n registry.Node) {
 	if k != nil {
 		k.Config, k.changed = n, true

@@ -49,7 +49,8 @@ func (t *transaction) setFires(self job.InstanceID, next *protocol.Fires) {
 	t.putFires(next)
 }
 
-// follow records that jobs run after this one.
+// follow records that jobs run after this one, so that its members count how its instants
+// end.
 func (t *transaction) follow() {
 	next := t.v.Fires
 	next.Followed = true

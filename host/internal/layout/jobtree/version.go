@@ -32,17 +32,18 @@ func (OneNode) Text(in Kept) []byte { return in.Config.Data }
 // Version implements ConfigNodes.
 func (OneNode) Version(in Kept) protocol.Version { return VersionOf(in.Config) }
 
-// CreateConfig implements ConfigNodes.
+// CreateConfig writes the configuration of a new job.
 func (OneNode) CreateConfig(j Job, c protocol.Spelled) []registry.Op {
 	return []registry.Op{{Kind: registry.Create, Path: j.at(NodeConfig), Data: spelling.Bytes(c)}}
 }
 
-// SetConfig implements ConfigNodes.
+// SetConfig replaces the configuration, if its node still has the version in have.
 func (OneNode) SetConfig(j Job, _, c protocol.Spelled, have protocol.Version) []registry.Op {
 	return []registry.Op{{Kind: registry.Set, Path: j.at(NodeConfig), Data: spelling.Bytes(c), Version: NodeVersion(have)}}
 }
 
-// CheckConfig implements ConfigNodes.
+// CheckConfig makes the registry refuse the transaction unless the node has the version in
+// have.
 func (OneNode) CheckConfig(j Job, have protocol.Version) []registry.Op {
 	return []registry.Op{{Kind: registry.Check, Path: j.at(NodeConfig), Version: NodeVersion(have)}}
 }

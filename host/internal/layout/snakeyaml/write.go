@@ -208,6 +208,8 @@ func (w *writer) double(text []rune, split bool) {
 		if start <= i {
 			waiting = units(text[start:i])
 		}
+		// SnakeYAML ends a line at a blank, or where it has just written all before this
+		// character.
 		if 0 < at && at < total-1 && (r == ' ' || start >= i) && w.column+waiting > width && split {
 			flush(i)
 			w.put(`\`)

@@ -26,7 +26,7 @@ type moments []int64
 // IsZero is what omitzero asks.
 func (s moments) IsZero() bool { return byItem(s).IsZero() }
 
-// MarshalJSON implements json.Marshaler.
+// MarshalJSON writes moments as those of a byItem, rounded if there are too many ranges.
 func (s moments) MarshalJSON() ([]byte, error) {
 	if len(ranges(s)) > maxRanges {
 		s = s.rounded()
@@ -64,7 +64,7 @@ func (s byItem) IsZero() bool {
 	return len(s) == 0 || !slices.ContainsFunc(s, func(n int64) bool { return n != 0 })
 }
 
-// MarshalJSON implements json.Marshaler.
+// MarshalJSON writes ranges or, if there are too many, the packed form.
 func (s byItem) MarshalJSON() ([]byte, error) {
 	r := ranges(s)
 	if len(r) <= maxRanges {
@@ -90,7 +90,8 @@ func (s byItem) packed() []byte {
 	return jsonvalue.Encode(p)
 }
 
-// UnmarshalJSON implements json.Unmarshaler.
+// UnmarshalJSON reads either form: ranges are an array, the packed form is an object. It
+// bounds the items, since a few bytes of a foreign value may stand for many.
 func (s *byItem) UnmarshalJSON(data []byte) error {
 	if len(data) == 0 || data[0] != '{' {
 		var r [][3]int64

@@ -69,6 +69,7 @@ func (w *written) text(key, s string) {
 	w.quoted(s)
 }
 
+// textUnlessEmpty writes a member of an object with a text; it leaves out an empty one.
 func (w *written) textUnlessEmpty(key, s string) {
 	if s != "" {
 		w.text(key, s)
@@ -105,6 +106,7 @@ func (w *written) byItem(key string, s byItem) {
 	}
 }
 
+// byItemUnlessZero is byItem; it leaves out numbers that are all 0.
 func (w *written) byItemUnlessZero(key string, s byItem) {
 	if !s.IsZero() {
 		w.byItem(key, s)

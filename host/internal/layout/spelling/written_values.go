@@ -48,6 +48,7 @@ func (e *entryJSON) write(w *written) {
 	w.numberUnlessZero(`"first":`, e.First)
 }
 
+// write writes a run that waits for its next attempt.
 func (r *retryJSON) write(w *written) {
 	w.object(func() {
 		r.entryJSON.write(w)
@@ -55,6 +56,7 @@ func (r *retryJSON) write(w *written) {
 	})
 }
 
+// write writes an accepted request, with its ranges of items.
 func (t *triggerJSON) write(w *written) {
 	w.object(func() {
 		w.text(`"id":`, t.ID)
@@ -68,6 +70,7 @@ func (t *triggerJSON) write(w *written) {
 	})
 }
 
+// write writes a row of the history that is not stored yet.
 func (r *rowJSON) write(w *written) {
 	w.object(func() {
 		w.number(`"s":`, r.Seq)
@@ -112,6 +115,7 @@ func (v *assignmentJSON) written() []byte {
 	return w.b
 }
 
+// write writes the members of idleJSON, which are a part of a record and of the assignment.
 func (j *idleJSON) write(w *written) {
 	if len(j.Idle) > 0 {
 		w.key(`"idle":`)
@@ -121,6 +125,7 @@ func (j *idleJSON) write(w *written) {
 	w.numberUnlessZero(`"unattended":`, j.Unattended)
 }
 
+// write writes the members of pastJSON, which are a part of a record and of the assignment.
 func (j *pastJSON) write(w *written) {
 	w.momentsUnlessZero(`"begun":`, j.Begun)
 	w.momentsUnlessZero(`"ended":`, j.Ended)
@@ -153,6 +158,7 @@ func (j *pastJSON) write(w *written) {
 	}
 }
 
+// write writes a schedule that the job has followed.
 func (c *cronJSON) write(w *written) {
 	w.object(func() {
 		w.numberUnlessZero(`"r":`, c.Rev)

@@ -19,15 +19,18 @@ type defined struct {
 	Disabled, Overwrite bool
 }
 
-// Facts implements definition.Config.
+// Facts returns what other packages read of the configuration.
 func (c defined) Facts() definition.Facts {
 	f := c.Later(c.Name).Facts()
 	f.Layout, f.ByAddress, f.Type, f.Overwrite = job.Layout1, true, string(c.JobType), c.Overwrite
 	return f
 }
 
-// Adopt implements definition.Config. Releases before 1.1 write no type, and a file cannot
-// give some keys of a dataflow.
+// Adopt returns c, the configuration by a server's file, with those values of from, the
+// registry's, that a file cannot give, so that the file does not seem to change them. These
+// are the type in releases before 1.1, which write none, and a key of a dataflow. class is
+// the class that is kept beside the registry's module if the file names none; else it is
+// empty.
 func (c defined) Adopt(from definition.Config, class string) definition.Config {
 	there, ok := from.(defined)
 	if !ok {
@@ -49,7 +52,8 @@ func (c defined) Adopt(from definition.Config, class string) definition.Config {
 	return c
 }
 
-// Object implements definition.Config.
+// Object returns the whole configuration as a JSON object, with the text of each key. It
+// refuses what the layout cannot keep.
 func (c defined) Object() ([]byte, error) {
 	if c.Disabled {
 		return nil, errors.New("layout 1 has no place for disabled = true: leave it out, and disable the job's servers with server disable")
@@ -65,7 +69,7 @@ func (c defined) Object() ([]byte, error) {
 	return jobtree.JoinKeys(texts), nil
 }
 
-// FromObject implements definition.Config.
+// FromObject reads what Object has written.
 func (defined) FromObject(text []byte) (definition.Config, error) { return parse(text) }
 
 // parse reads a configuration from the text in which Object writes it.

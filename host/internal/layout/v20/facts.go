@@ -9,14 +9,16 @@ import (
 // defined is the configuration in a job's definition.
 type defined struct{ v21.Config }
 
-// Facts implements definition.Config.
+// Facts returns what other packages read of the configuration. It is that of 2.1 but for
+// the layout.
 func (c defined) Facts() definition.Facts {
 	f := c.Config.Facts()
 	f.Layout, f.ByAddress = job.Layout20, true
 	return f
 }
 
-// Adopt implements definition.Config, by the same rules as in layout 2.1.
+// Adopt returns c, the configuration by a server's file, with those values of from, the
+// registry's, that a file cannot give. The rules are those of layout 2.1.
 func (c defined) Adopt(from definition.Config, class string) definition.Config {
 	there, ok := from.(defined)
 	if !ok {
@@ -28,7 +30,7 @@ func (c defined) Adopt(from definition.Config, class string) definition.Config {
 // Object implements definition.Config.
 func (c defined) Object() ([]byte, error) { return EncodeConfig(c.Config) }
 
-// FromObject implements definition.Config.
+// FromObject reads what Object has written.
 func (c defined) FromObject(text []byte) (definition.Config, error) {
 	read, err := DecodeConfig(text)
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// Facts implements definition.Config.
+// Facts returns what other packages read of the configuration.
 func (c Config) Facts() definition.Facts {
 	return definition.Facts{
 		Name: c.JobName, Layout: job.Layout21, Class: c.JobClass, Type: string(c.JobType), Kind: c.JobType.kind(),
@@ -26,8 +26,11 @@ func (t JobType) kind() job.Kind {
 	return job.Simple
 }
 
-// Adopt implements definition.Config. A file cannot give JobProperties. It stands for the
-// registry's value if it names no port, no class, or the same strategy by another name.
+// Adopt returns c, the configuration by a server's file, with those values of from, the
+// registry's, that a file cannot give, so that the file does not seem to change them. These
+// are JobProperties, and values of settings for which the file names nothing, or the same
+// thing by another name. class is the class that is kept beside the registry's module if
+// the file names none; else it is empty.
 func (c Config) Adopt(from definition.Config, class string) definition.Config {
 	there, ok := from.(Config)
 	if !ok {
@@ -49,7 +52,7 @@ func (c Config) Adopt(from definition.Config, class string) definition.Config {
 // Object implements definition.Config.
 func (c Config) Object() ([]byte, error) { return EncodeConfig(c) }
 
-// FromObject implements definition.Config.
+// FromObject reads what Object has written.
 func (c Config) FromObject(text []byte) (definition.Config, error) {
 	read, err := DecodeConfig(text)
 	if err != nil {

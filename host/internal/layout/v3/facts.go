@@ -9,7 +9,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// Facts implements definition.Config.
+// Facts returns what other packages read of the configuration.
 func (c Config) Facts() definition.Facts {
 	kind, word := job.Simple, "SIMPLE"
 	switch {
@@ -32,9 +32,11 @@ func (c Config) Facts() definition.Facts {
 	}
 }
 
-// Adopt implements definition.Config. Most keys below cannot be given in a file. The rest
-// stands for the registry's value if the file names nothing, or the same thing by another
-// name.
+// Adopt returns c, the configuration by a server's file, with those values of from, the
+// registry's, that a file cannot give, so that the file does not seem to change them. These
+// are most of the keys below, and values of settings for which the file names nothing, or
+// the same thing by another name. class is the class that is kept beside the registry's
+// module if the file names none; else it is empty.
 func (c Config) Adopt(from definition.Config, class string) definition.Config {
 	there, ok := from.(Config)
 	if !ok {
@@ -65,7 +67,8 @@ func (c Config) Adopt(from definition.Config, class string) definition.Config {
 	return c
 }
 
-// Object implements definition.Config. It refuses what EncodeConfig refuses.
+// Object returns the whole configuration as a JSON object. It refuses what EncodeConfig
+// refuses.
 func (c Config) Object() ([]byte, error) {
 	if _, err := EncodeConfig(c); err != nil {
 		return nil, err
@@ -73,7 +76,7 @@ func (c Config) Object() ([]byte, error) {
 	return jsonvalue.Encode(c), nil
 }
 
-// FromObject implements definition.Config.
+// FromObject reads what Object has written.
 func (c Config) FromObject(text []byte) (definition.Config, error) {
 	var read struct {
 		Config

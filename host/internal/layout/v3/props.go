@@ -28,6 +28,7 @@ func propsOf(values map[string]string) Props {
 	return Props(jsonvalue.Encode(values))
 }
 
+// values is the reverse of propsOf.
 func (p Props) values() map[string]string {
 	values := map[string]string{}
 	if p != "" {

@@ -124,8 +124,8 @@ func (p *Proxy) accept() {
 	}
 }
 
-// carry forwards a client's connection to the server and back, until one side ends it. Requests
-// pass when replies are held.
+// carry forwards a client's connection to the server and back, until one side ends it. In mode
+// Mute only requests pass.
 func (p *Proxy) carry(c net.Conn, target string) {
 	s, err := new(net.Dialer).DialContext(p.ctx, "tcp", target)
 	if err != nil {

@@ -72,7 +72,7 @@ func needJava(t testing.TB, r Release) Release {
 
 func strict() bool { return os.Getenv("WASMJOBD_STRICT") == "1" }
 
-// leaveOut skips the test or, if nothing may be left out, fails it.
+// leaveOut skips the test or, if WASMJOBD_STRICT is 1, fails it.
 func leaveOut(t testing.TB, why string) {
 	t.Helper()
 	if strict() {
