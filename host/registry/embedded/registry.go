@@ -118,8 +118,8 @@ func Memory() *Registry { return MemoryWith(Options{}) }
 func MemoryWith(o Options) *Registry { return newRegistry(o.withDefaults(), tree.New(), 0) }
 
 // Open returns the registry stored in dir, which it creates if necessary and locks until Close.
-// It refuses a directory that is in use, or whose files are damaged anywhere but in the last,
-// unfinished record: see DamageError.
+// It refuses a directory that is in use, or whose files are damaged anywhere but in the end of
+// the log that had not reached the disk: see DamageError.
 func Open(dir string, o Options) (*Registry, error) {
 	d, err := openDir(dir)
 	if err != nil {

@@ -44,7 +44,8 @@ func (s *session) lock(ctx context.Context, what string) error {
 	return nil
 }
 
-// Commit implements registry.Session. It waits for the disk unless the transaction is relaxed.
+// Commit implements registry.Session. It waits for the disk, unless the transaction is relaxed or
+// writes only nodes that end with their session.
 func (s *session) Commit(ctx context.Context, ops ...registry.Op) (registry.Receipt, error) {
 	r := s.registry
 	if err := ctx.Err(); err != nil {
