@@ -15,7 +15,8 @@ type admitted struct {
 	leaves         bool // it leaves since it was barred, even if it may run the job again before it has left
 }
 
-// kept is what a session of the same process, or of another one, knows of the decision before.
+// kept returns what a new session of the member knows of the decision. A session of the
+// same process knows all but the leave, a new process only its file.
 func (a admitted) kept(same bool) admitted {
 	if a.leaves = false; same {
 		return a
@@ -33,6 +34,7 @@ func (m *member) decideAdmission(v *protocol.View) {
 	config, module := m.w.job.Defined(v)
 	f, _ := layout.AdmissionFacts(m.w.job, a.file, config, module, v.Shared())
 	f.Unreadable = v.ConfigFault
+	// a member now, or until its last session ended
 	f.Member, f.Barred = m.st.Self() != "" || a.member && !a.barred, a.barred
 	verdict := admission.Decide(&f)
 	a.member = f.Member

@@ -32,7 +32,8 @@ type precedence struct {
 	shown bool
 }
 
-// followOthers makes the job run after one or two others.
+// followOthers makes the job run after one or two others, and creates those. The job has
+// no cron of its own: the instants of the others are its instants.
 func (w *World) followOthers() {
 	w.config.Cron = v21.ManualCron
 	w.define()
@@ -88,7 +89,9 @@ func (w *World) settledBefore() {
 	}
 }
 
-// showBefore delivers a view of a job before its own to the member, after a delay.
+// showBefore delivers a view of job k before its own to the member, after a delay and in
+// order. A session that is over by then drops the view: readBefore shows its successor
+// the newest.
 func (m *member) showBefore(k int, v *protocol.View) {
 	if !m.up || m.s == nil {
 		return
@@ -119,8 +122,9 @@ func (m *member) readBefore() {
 	}
 }
 
-// seeBefore passes to the core the instants at which the jobs before have ended well. If
-// the members of such a job do not count how instants end, it makes them.
+// seeBefore passes to the core the instants at which all jobs before have ended well,
+// once it has a view of each. If the members of such a job do not count how instants
+// end, it makes them.
 func (m *member) seeBefore(k int, v *protocol.View) {
 	if m.precedence.views[k] = v; !v.Fires.Followed && v.Config != nil && v.Assignment.Exists {
 		b := m.w.jobsBefore[k]
@@ -148,12 +152,16 @@ func (b *before) count(old, now *protocol.View) {
 		}
 		return [2]int{v.Config.Total, v.Assignment.Total}
 	}
+	// A change is under way while the assignment has another total than the
+	// configuration.
 	if n := items(now); items(old) != n || n[0] != n[1] {
 		b.changed = b.now / millisecond
 	}
 }
 
-// closed notes the final row of a scheduled run.
+// closed notes the final row of a scheduled run. The instant is unsure if the members
+// did not count then, or if the number of items changed so shortly before that clocks
+// may differ on it.
 func (b *before) closed(r protocol.Row) {
 	if r.Trigger != "" {
 		return
@@ -215,14 +223,15 @@ func (l *ledger) followed(e protocol.Entry, old *protocol.View, by origin) {
 		l.w.breach("after", "%s begins item %d for %s, at which not all have ended well", by, e.Item, runName(e))
 	}
 	if t := l.leftBefore(e.Item, lastOf(old, e.Item), e.Instant); t != 0 && since != 0 {
-		if earlier, _ := l.w.goodBefore(t); earlier <= since {
+		if earlier, _ := l.w.goodBefore(t); earlier <= since { // the member knew of it, too
 			l.w.breach("after", "%s begins item %d for %s, and leaves out %d", by, e.Item, runName(e), sinceStart(t))
 		}
 	}
 }
 
-// leftBefore returns an instant between from and to at which all jobs before have certainly
-// ended well, and which they still remember; 0 if there is none.
+// leftBefore returns an instant between from and to at which all jobs before have
+// certainly ended well, and which they still remember; 0 if there is none. Instants from
+// before the item was assigned, or right after it began to exist, do not count.
 func (l *ledger) leftBefore(i int, from, to int64) int64 {
 	if i >= len(l.since) || l.first[i] == 0 {
 		return 0

@@ -80,7 +80,7 @@ func (l *ledger) backfilled(old *protocol.View, by origin) {
 		run, begun := begins[f.Item]
 		delete(begins, f.Item)
 		switch {
-		case !begun && slices.Equal(left, f.Instants):
+		case !begun && slices.Equal(left, f.Instants): // nothing has changed
 		case !begun && len(left) == 0 && f.Item >= by.view.Config.Total: // removed together with its item
 		case !begun || run != strconv.FormatInt(f.Instants[0], 10) || !slices.Equal(left, f.Instants[1:]):
 			l.w.breach("backfill", "%s begins %q of item %d, and leaves %v of %v", by, run, f.Item, left, f.Instants)

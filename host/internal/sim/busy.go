@@ -71,7 +71,7 @@ func (l *ledger) look(was waits, order int64) {
 	l.w.after(second/2, func() { l.look(now, order) })
 }
 
-// standing lists what is waiting now.
+// standing lists what is waiting now. look recognizes a wait by its text.
 func (l *ledger) standing(order int64) []string {
 	v := l.v
 	var all []string

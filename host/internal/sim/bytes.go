@@ -5,8 +5,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// light checks that a transaction is not larger than the registry allows, except one that
-// ends a single run.
+// light checks that a begin, a take or a completion writes no more bytes than MaxBytes.
+// A completion of a single run cannot be divided, so it may be larger.
 func (l *ledger) light(ops []registry.Op, by origin) {
 	most := l.w.options.MaxBytes
 	if by.member == nil || most == 0 {

@@ -106,7 +106,8 @@ func (w *World) ban() {
 	}
 }
 
-// undo reverts what operators disabled.
+// undo reverts what operators disabled, paused or switched, so that the job can work.
+// Only the server that ban chose becomes, or stays, disabled.
 func (w *World) undo() {
 	v := w.ledger.v
 	if v == nil {
@@ -131,6 +132,8 @@ func (w *World) undo() {
 		w.putStatic(false)
 	}
 	for _, s := range v.Servers {
+		// A server that keeps its items is paused. Without foreign members, the node of
+		// a server that is gone for good stays as it is.
 		if banned := s.IP == w.banned; s.KeepsItems || (len(w.jvms) > 0 || w.inUse(s.IP)) && s.Disabled != banned {
 			w.tool(protocol.DisableServer{IP: s.IP, Disabled: banned})
 		}

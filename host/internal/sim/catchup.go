@@ -45,7 +45,8 @@ func (w *World) nextBlackout() {
 	})
 }
 
-// recall answers with the newest multiples of the period within the gaps.
+// recall answers the core, which asks for the newest instants within gaps of the
+// schedule. An instant is a multiple of the period.
 func (m *member) recall(r protocol.Recall) {
 	var all []int64
 	for _, g := range r.Gaps {
@@ -147,13 +148,15 @@ func (l *ledger) leftOut(r protocol.Row, by origin) {
 		return // a newer instant begins
 	}
 	a := l.unattended[n-1]
+	// the newest instant that certainly came without members
 	t := (min(a.until, a.said) - l.early(by)) / p * p
 	if a.said == 0 || t <= r.After || t >= r.Until || r.After < l.first[r.Item] || l.ambiguous(t) {
 		return
 	}
-	if changed := slices.ContainsFunc(l.crons, func(c int64) bool { return c > t-20_000 }); !changed {
+	if changed := slices.ContainsFunc(l.crons, func(c int64) bool { return c > t-20_000 }); !changed { // else it may go by the new cron
 		l.w.breach("caught up", "%s leaves out %d of item %d, the newest that came until nobody was there any more: %s", by, sinceStart(t), r.Item, r.Why)
 	}
 }
 
+// foreignLeads reports whether the leader is no member of ours.
 func foreignLeads(v *protocol.View) bool { return v.Leader != "" && !alive(v, v.Leader) }

@@ -12,6 +12,8 @@ type event struct {
 	do      func()
 }
 
+// before orders events by time, and those of one time by the order in which they were
+// scheduled.
 func (e *event) before(o *event) bool { return e.at < o.at || e.at == o.at && e.seq < o.seq }
 
 // events is a heap with the next event first. It is written by hand, because the heap of
@@ -69,9 +71,11 @@ func (w *World) at(t int64, do func()) {
 	w.queue.push(event{at: max(t, w.now), seq: w.seq, do: do})
 }
 
+// after schedules do in d microseconds.
 func (w *World) after(d int64, do func()) { w.at(w.now+d, do) }
 
 // between draws from [lo, hi).
 func (w *World) between(lo, hi int64) int64 { return w.rng.between(lo, hi) }
 
+// chance is true with probability p. It and between draw from the seed.
 func (w *World) chance(p float64) bool { return w.rng.chance(p) }

@@ -8,7 +8,7 @@ import (
 )
 
 // heartbeat sends a heartbeat after each sixth of the time-out, and checks the health of
-// the session twice as often.
+// the session twice as often, as long as the member is in this life.
 func (m *member) heartbeat(life int) {
 	w := m.w
 	beat := 0
@@ -59,7 +59,9 @@ func (m *member) doubts() {
 	}
 }
 
-// suspended is called when the client notices the loss of the connection.
+// suspended is called when the client notices the loss of the connection. All that has
+// no answer ends: reads are repeated later, the outcome of a transaction is unknown, and
+// a deletion of a removed job has failed.
 func (m *member) suspended() {
 	m.loop.Event(registry.Event{Kind: registry.Suspended})
 	for _, r := range m.reads {
@@ -81,6 +83,8 @@ func (m *member) unanswered() {
 	}
 }
 
+// resumed is called when the session has a connection again. Views of the jobs before
+// may have been lost meanwhile, and so may the answer to a sync.
 func (m *member) resumed() {
 	m.loop.Event(registry.Event{Kind: registry.Resumed})
 	m.readBefore()
@@ -106,6 +110,8 @@ func (m *member) ended() {
 	})
 }
 
+// endGuests ends all guests and the call of a listener at once. What they would have
+// reported is ignored.
 func (m *member) endGuests() {
 	for _, g := range m.guests {
 		g.over = true
@@ -113,7 +119,8 @@ func (m *member) endGuests() {
 	m.guests, m.call = nil, nil
 }
 
-// stop is called when the member has left.
+// stop is called when the member has left. With rejoin the process goes on and joins
+// again in another session; otherwise it ends, and is started again later.
 func (m *member) stop(rejoin bool) {
 	w := m.w
 	w.tracef("%s: stops, rejoin %v", m.name(), rejoin)
@@ -140,11 +147,14 @@ func (m *member) crash() {
 	m.s.drop()
 }
 
+// freeze stops the process, as SIGSTOP does. What it would do meanwhile waits in the
+// backlog.
 func (m *member) freeze() {
 	m.w.tracef("%s: freezes", m.name())
 	m.frozen = true
 }
 
+// thaw lets a frozen process do what has waited.
 func (m *member) thaw() {
 	if !m.frozen {
 		return

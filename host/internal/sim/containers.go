@@ -17,8 +17,9 @@ func (w *World) container(path string) {
 	}
 }
 
-// sweep deletes containers that are empty. Who makes such a node anew may make another
-// kind.
+// sweep deletes containers that are empty. Like ZooKeeper, it leaves one that never had
+// a child. A path is forgotten once it has no node, since the next node there may be of
+// another kind.
 func (w *World) sweep() {
 	left := slices.DeleteFunc(slices.Clone(w.containers), func(p string) bool {
 		n := w.tree.Get(p)

@@ -15,9 +15,9 @@ const (
 // damage makes a node unreadable for a while. The repair writes the old value, so the
 // ledger sees no change.
 func (w *World) damage(v *protocol.View) {
-	config := w.job.At(w.job.Watched()[1])
+	config := w.job.At(w.job.Watched()[1]) // the node of the configuration
 	paths := []string{config}
-	for _, key := range w.job.Keys(w.tree.Get(config)) {
+	for _, key := range w.job.Keys(w.tree.Get(config)) { // layouts with a node for each setting
 		if path.Base(key) == "shardingTotalCount" { // its text is a number
 			paths = append(paths, key)
 		}
@@ -61,6 +61,7 @@ func (w *World) strayMark(v *protocol.View) {
 	}
 	it := v.Items[i]
 	monitored := v.Config.MonitorExecution && !it.Marked()
+	// It spells the paths of both marks.
 	for _, op := range w.job.Encode(protocol.Take{Self: visitor, Items: []int{i}, Monitor: true}, v) {
 		running := len(op.Data) == 0
 		if op.Kind != registry.CreateEphemeral || running != monitored || !running && it.Failover != "" {

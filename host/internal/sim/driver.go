@@ -12,14 +12,17 @@ type driver struct {
 	reached *bool                                  // whether the scenario came about
 }
 
+// on reports whether a scenario drives the world. Then nothing else disturbs it.
 func (d *driver) on() bool { return d.reached != nil }
 
+// sent passes to the scenario that the member sends a transaction.
 func (d *driver) sent(m *member, mu protocol.Mutation) {
 	if d.sending != nil {
 		d.sending(m, mu)
 	}
 }
 
+// drive passes to the scenario what a transaction has changed.
 func (l *ledger) drive(old *protocol.View) {
 	if d := l.w.driver; d.change != nil {
 		d.change(old, l.v)

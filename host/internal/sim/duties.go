@@ -19,7 +19,7 @@ func (l *ledger) untouched(old *protocol.View, by origin) {
 	if by.member == nil {
 		return
 	}
-	put, ok := by.m.(protocol.PutConfig)
+	put, ok := by.m.(protocol.PutConfig) // an operator asked a member to write it
 	if d, is := by.m.(protocol.Define); is {
 		l.defined(d, old, by)
 		return
@@ -83,6 +83,7 @@ func (l *ledger) switched(old *protocol.View, by origin) {
 	}
 }
 
+// decided checks a transaction by the rules of its kind.
 func (l *ledger) decided(old *protocol.View, by origin) {
 	if by.member == nil {
 		return
@@ -92,9 +93,8 @@ func (l *ledger) decided(old *protocol.View, by origin) {
 	case protocol.ClearMarks:
 		l.strays(old, by)
 	case protocol.Join:
-		// The check uses the member's view: another member may have come under that name
-		// since, and gone, and have left items to it. No process acts under that name any
-		// more, so any member may have them.
+		// By its view: another member of that name may have come since, gone, and left items
+		// to it. No process has that name any more, so any member may have them.
 		if a := by.view.Assignment; slices.Contains(a.Owners, m.ID) || slices.Contains(a.Members, m.ID) {
 			l.w.breach("a name of one's own", "%s joins as %s, which still has items", by, m.ID)
 		}
@@ -138,6 +138,7 @@ func (l *ledger) decided(old *protocol.View, by origin) {
 	}
 }
 
+// begin checks that the member may begin what it begins, by what it knew.
 func (l *ledger) begin(m protocol.Begin, old *protocol.View, by origin) {
 	v := by.view
 	if len(m.Begun) > 0 {
@@ -189,6 +190,7 @@ func (l *ledger) fit(by origin) {
 	}
 }
 
+// take checks that the member may take the pending runs that it takes.
 func (l *ledger) take(m protocol.Take, old *protocol.View, by origin) {
 	l.fit(by)
 	l.marked(m.Items, by)
@@ -217,7 +219,7 @@ func (l *ledger) take(m protocol.Take, old *protocol.View, by origin) {
 func (l *ledger) reshard(m protocol.Reshard, old *protocol.View, by origin) {
 	a := &l.v.Assignment
 	for i, o := range a.Owners {
-		if ownerOf(old, i) == "" {
+		if ownerOf(old, i) == "" { // the item had no owner, so nobody was late to begin it
 			l.assigned[i] = l.w.now / millisecond
 		}
 		if m.Parts {

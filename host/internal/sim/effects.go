@@ -6,7 +6,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 )
 
-// starts checks the start of a guest.
+// starts checks the start of a guest: its member trusts the session, its run is the
+// newest of the item and has no final row, and no other guest of the item runs.
 func (l *ledger) starts(g *running) {
 	l.given(g.Entry, g.m.name())
 	if quiet := l.w.now - g.m.acked; quiet >= g.m.s.timeout/2 {
@@ -42,8 +43,8 @@ func (l *ledger) writes(g *running) {
 	}
 }
 
-// cancels checks that a process does not end a guest whose run is open while its session is
-// healthy.
+// cancels checks that a process does not end a guest whose run is open while its session
+// is healthy. An instance that an operator has removed must end its guests.
 func (l *ledger) cancels(g *running, hard bool) {
 	m := g.m
 	r := recordOf(l.v, m.st.Self())
@@ -53,6 +54,7 @@ func (l *ledger) cancels(g *running, hard bool) {
 	l.w.breach("no needless cancel", "%s ends the guest of item %d run %s#%d, whose record is there", m.name(), g.Item, runName(g.Entry), g.Attempt)
 }
 
+// registered returns the instance of that id; nil if the view shows none.
 func registered(v *protocol.View, id protocol.ID) *protocol.Instance {
 	for k := range v.Instances {
 		if v.Instances[k].ID == id {

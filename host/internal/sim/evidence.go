@@ -7,7 +7,8 @@ import (
 )
 
 // known checks an item that moves from a foreign member to one of ours: instants whose
-// marks the leader could see must be accounted for.
+// marks the leader could see must be accounted for. A run that ended just now, or before
+// the leader had been there for a while, does not count.
 func (l *ledger) known(old *protocol.View, by origin) {
 	if !l.w.orderly {
 		return

@@ -6,14 +6,15 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 )
 
-// exact checks an instant of an undisturbed world: each item began it exactly once.
+// exact checks that each item began the instant exactly once, ours and foreign ones. It
+// checks nothing if something disturbed the cluster from shortly before the instant on.
 func (l *ledger) exact(at int64) {
 	v := l.v
 	if v == nil || v.Config == nil || l.w.noTicks || l.paused() || v.Necessary || v.Processing || len(v.Pending) > 0 || !v.Config.MonitorExecution {
 		return
 	}
 	p := period(v.Config.Cron)
-	since := (at - p - 500) * millisecond
+	since := (at - p - 500) * millisecond // a period and a half second earlier
 	if at%p != 0 || l.unrest > since || l.wordAt > since || slices.ContainsFunc(v.Servers, func(s protocol.Server) bool { return s.Disabled }) || slices.Contains(disabled(v), true) {
 		return
 	}
@@ -59,6 +60,7 @@ func (w *World) well(id protocol.ID) bool {
 	return m != nil && !m.frozen && !m.leaving && m.loop.Doubt() == protocol.Trusted && m.s.connected
 }
 
+// member returns the member of ours that has the id; nil if there is none.
 func (w *World) member(id protocol.ID) *member {
 	for _, m := range w.members {
 		if m.up && m.st != nil && m.st.Self() == id {

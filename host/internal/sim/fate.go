@@ -15,6 +15,7 @@ type fate struct {
 	late    int64 // delay of the answer
 }
 
+// fateOf returns the outcome that the scenario gives a transaction; nil: chance decides.
 func (d *driver) fateOf(m *member, mu protocol.Mutation) *fate {
 	if d.fate == nil {
 		return nil

@@ -13,7 +13,8 @@ type faults struct {
 	depose                                                float64 // drawn only if a profile has it
 }
 
-// disturb schedules faults until the calm.
+// disturb draws how often each fault happens, and schedules faults until the calm. A
+// fifth of the worlds lacks a kind.
 func (w *World) disturb() {
 	on := func(p float64) float64 {
 		if w.chance(0.8) {
@@ -37,6 +38,7 @@ func (w *World) disturb() {
 	}
 }
 
+// nextFault injects faults one after the other until the calm.
 func (w *World) nextFault() {
 	w.after(w.between(w.faults.every/10, 2*w.faults.every), func() {
 		if w.calm {
@@ -47,6 +49,8 @@ func (w *World) nextFault() {
 	})
 }
 
+// fault injects one fault, drawn by the weights of its kinds, on a member of ours. If
+// none is up, it disturbs a foreign one.
 func (w *World) fault() {
 	up := w.up()
 	if len(up) == 0 {
@@ -89,6 +93,7 @@ func (w *World) fault() {
 	}
 }
 
+// freeze stops a process for a while, at most for twice the time-out of its session.
 func (w *World) freeze(m *member) {
 	m.freeze()
 	life := m.life
@@ -99,6 +104,7 @@ func (w *World) freeze(m *member) {
 	})
 }
 
+// stall lets the replica that the member reads from stand still for a while.
 func (w *World) stall(m *member) {
 	if d := w.between(20*millisecond, 2*m.s.timeout); m.s.connected {
 		w.tracef("%s: its replica stands still for %d ms", m.name(), d/millisecond)
@@ -175,6 +181,8 @@ func (w *World) cut(m *member) {
 	w.after(heal, func() { w.reconnect(m, s) })
 }
 
+// reconnect gives the session a new connection, unless it has one or the member has
+// another session. If the session is over, the member learns that instead.
 func (w *World) reconnect(m *member, s *session) {
 	if !m.up || m.s != s || s.connected {
 		return
@@ -195,6 +203,7 @@ func (w *World) reconnect(m *member, s *session) {
 	})
 }
 
+// up returns the members of ours that have a session.
 func (w *World) up() []*member {
 	return slices.DeleteFunc(slices.Clone(w.members), func(m *member) bool { return !m.up || m.st == nil })
 }
@@ -215,4 +224,5 @@ func (w *World) visit() {
 	})
 }
 
+// visitor is the id of the foreign member without a process.
 const visitor = protocol.ID("10.0.9.9@-@77")

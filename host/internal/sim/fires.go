@@ -22,6 +22,7 @@ func (m *member) listen(e protocol.Listen) {
 	m.later(d, func() { m.reported(c) })
 }
 
+// reported ends a call of a listener, unless it was ended or cut off meanwhile.
 func (m *member) reported(c *listening) {
 	if m.call == c {
 		m.call = nil
@@ -58,7 +59,8 @@ type lastCall struct {
 	whole   bool  // the call was not cut off
 }
 
-// calls checks that only one member calls a listener, and that its attempts are counted.
+// calls checks that only one member calls a listener, that the attempts of a call are
+// counted, and that an instant is over when it is reported as completed.
 func (l *ledger) calls(m *member, e protocol.Listen) {
 	for _, o := range l.w.members {
 		if o != m && o.call != nil && !o.frozen && (l.w.roundWait == 0 || o.call.Event == e.Event) {
@@ -70,7 +72,7 @@ func (l *ledger) calls(m *member, e protocol.Listen) {
 	}
 	key := fireKey{e.Event, e.Instant}
 	was := l.fires[key]
-	if e.Attempt <= was.attempt { // attempts may be skipped: a member may not know yet that it should call
+	if e.Attempt <= was.attempt { // one may be missing: its member did not come to the call
 		l.w.breach("one listener", "%s calls %s of %d as attempt %d, after %d", m.name(), e.Event, e.Instant, e.Attempt, was.attempt)
 	}
 	if was.by != m.st.Self() && l.lives(was.session) {
@@ -117,7 +119,9 @@ func (l *ledger) over(at int64) bool {
 		!slices.ContainsFunc(l.v.Pending, func(p protocol.Pending) bool { return mine(p.Entry) })
 }
 
-// fired checks at the end what was reported to listeners.
+// fired checks at the end that each call of a listener was made and ended. If all items
+// began the same newest instant, that was reported, too, provided that the leader saw it
+// come due.
 func (l *ledger) fired() {
 	f, o := l.v.Fires, l.w.options
 	if !o.Started && !o.Completed {

@@ -73,6 +73,7 @@ func (l *ledger) theyRan(items []int, at int64) {
 	}
 }
 
+// begins counts a begin of item i for the instant, by any member.
 func (l *ledger) begins(i int, at int64) {
 	if l.began[at] == nil {
 		l.began[at] = map[int]int{}

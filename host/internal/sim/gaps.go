@@ -47,7 +47,8 @@ func namesNoFault(r protocol.Row) bool {
 	return r.Why.Code == reason.NotBegun || r.Why.Code == reason.NotBegunOwnerGone
 }
 
-// counts checks that a gap claims no instant from before its schedule was in force.
+// counts checks that a gap is of a schedule that was in force, claims no instant from
+// before that, and names the loss of a session as its reason where that was the reason.
 func (l *ledger) counts(r protocol.Row, by origin) {
 	if m := by.member; m != nil && m.lost && r.State == protocol.Missed && r.By == by.self && r.After+l.early(by) < m.since/millisecond && namesNoFault(r) {
 		l.w.breach("the reason of a gap", "%s had lost its session, and does not say so of item %d after %d", by, r.Item, sinceStart(r.After))
@@ -83,9 +84,9 @@ func (l *ledger) unseen(i int) bool {
 	return lastOf(v, i) < m.unseen && m.unseen <= m.now()
 }
 
-// leaveUnseen expects no row for instants from before the member's life if a foreign member
-// is there, or seems to lead because the leader's node is damaged. It may have run them.
-// The next run that begins accounts for them.
+// leaveUnseen expects no row for instants from before the member's life if a foreign
+// member is there, or seems to lead because the leader's node is damaged: it may have
+// run them. The next run that begins accounts for them.
 func (m *member) leaveUnseen() {
 	if m.st != nil && m.st.View() != nil && (shared(m.st.View()) || theyLead(m.st.View())) {
 		m.unseen = 0

@@ -55,6 +55,7 @@ func (g *running) end(state protocol.RowState, why reason.Reason) {
 	m.step(protocol.Finished{{Entry: g.Entry, State: state, Why: why}})
 }
 
+// cancel ends the guest of an item: at once if hard, else by asking it.
 func (m *member) cancel(e protocol.Cancel) {
 	w := m.w
 	for _, g := range m.guests {
@@ -85,7 +86,8 @@ func (g *running) asked(why reason.Reason) {
 	}
 }
 
-// drain lets guests go on, here only for a moment.
+// drain asks all guests to stop, in the order of their items so that a seed repeats. The
+// core lets them go on for a while; here that is a moment.
 func (m *member) drain(why reason.Reason) {
 	m.w.tracef("%s: drains: %s", m.name(), why)
 	guests := slices.SortedFunc(slices.Values(m.guests), func(a, b *running) int { return a.Item - b.Item })

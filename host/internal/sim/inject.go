@@ -13,7 +13,7 @@ func (w *World) injectFault(m *member, mu protocol.Mutation) {
 	p := w.profile.injects
 	switch mu.(type) {
 	case protocol.Begin, protocol.Complete, protocol.Forget:
-		p /= 10
+		p /= 10 // these are frequent
 	default:
 	}
 	if w.calm || !w.chance(p) {
@@ -49,8 +49,8 @@ func (w *World) injectFault(m *member, mu protocol.Mutation) {
 	}
 }
 
-// hold pauses the job while runs are pending. Meanwhile the items move, the next instant
-// comes just before a take, or the item is disabled.
+// hold pauses the job for a while when a reclaim has made runs pending. So nothing takes
+// them while the items move, the next instant comes, or the item is disabled.
 func (w *World) hold(m protocol.Reclaim) {
 	if w.calm || len(m.Pend) == 0 || !w.chance(w.profile.holds) {
 		return

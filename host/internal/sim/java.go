@@ -71,6 +71,7 @@ func (j *jvm) turn(life int, do func()) {
 	}
 }
 
+// later calls do after d microseconds, as turn does.
 func (j *jvm) later(d int64, do func()) {
 	life := j.life
 	j.w.after(d, func() { j.turn(life, do) })
@@ -93,7 +94,8 @@ func (j *jvm) start() {
 	j.spawn(j.startUp)
 }
 
-// connect opens a session.
+// connect opens a session. The foreign process gets what the registry sends at once; a
+// frozen one, when it thaws.
 func (j *jvm) connect() {
 	life := j.life
 	j.s = j.w.newSession(j.timeout, func(m message) {
@@ -103,16 +105,19 @@ func (j *jvm) connect() {
 			j.receive(m)
 		}
 	})
-	j.s.persistent = j.w.three
+	j.s.persistent = j.w.three // 3.0.4 uses persistent watches
 	j.w.ledger.sessions[int64(j.s.id)] = true
 	j.w.tracef("%s: opens session %d", j.name(), j.s.id)
 }
 
+// ping keeps the session alive: it sends an empty request three times in each time-out.
 func (j *jvm) ping() {
 	j.s.request(func() {}, nil, false)
 	j.later(j.timeout/3, j.ping)
 }
 
+// receive handles a message of the registry. After the end of its session, ElasticJob's
+// client opens another one by itself.
 func (j *jvm) receive(m message) {
 	switch {
 	case m.answer():
@@ -136,7 +141,7 @@ func (j *jvm) exit() {
 		t.stop()
 	}
 	j.up, j.frozen, j.backlog = false, false, nil
-	j.w.ledger.killed = j.w.now // it was told to end long before, if its runs are long
+	j.w.ledger.killed = j.w.now // with long runs, terminate came long before
 	j.s.drop()
 }
 
@@ -148,10 +153,10 @@ func (j *jvm) terminate() {
 	j.w.tracef("%s: is told to end", j.name())
 	j.leaving = true
 	j.spawn(func(t *thread) {
-		for k := 0; j.busy && k < 200; k++ { // afterwards it is killed
+		for k := 0; j.busy && k < 200; k++ { // after 4 s it is killed
 			t.sleep(20 * millisecond)
 		}
-		if !j.shut && !j.busy {
+		if !j.shut && !j.busy { // a process that is killed removes nothing
 			if j.leads(t) {
 				t.remove(j.w.nodes.leader)
 			}
@@ -165,6 +170,7 @@ func (j *jvm) terminate() {
 	})
 }
 
+// freeze stops the process; what it would do meanwhile waits in the backlog.
 func (j *jvm) freeze() {
 	j.w.tracef("%s: freezes", j.name())
 	j.frozen = true
@@ -195,6 +201,8 @@ func (j *jvm) cut(d int64) {
 	j.w.after(d, func() { j.turn(life, func() { j.reconnect(s) }) })
 }
 
+// reconnect connects the process again: in its session if that lives, else in another. A
+// session that it no longer has is left alone.
 func (j *jvm) reconnect(s *session) {
 	if j.s != s || s.connected {
 		return
@@ -210,7 +218,8 @@ func (j *jvm) reconnect(s *session) {
 	j.resumed()
 }
 
-// suspended pauses the schedule. One that 3.0.4 makes later is not paused by that.
+// suspended is the reaction to a lost connection: the schedule pauses. 3.0.4 pauses only
+// a schedule that it has made by then.
 func (j *jvm) suspended() { j.paused = j.scheduled || !j.w.three }
 
 // wakeAll wakes the functions that wait for nodes to be removed, in the order of their
@@ -243,6 +252,8 @@ func (j *jvm) resumed() {
 	}
 }
 
+// registerAgain registers the member after a new connection. Its items are taken for not
+// running, though they may run, and the schedule goes on.
 func (j *jvm) registerAgain(t *thread) {
 	if j.shut || j.leaving {
 		return
@@ -256,8 +267,8 @@ func (j *jvm) registerAgain(t *thread) {
 	j.wake()
 }
 
-// registerInTurn is the only thread that reacts to new connections. Where registerAgain
-// fails, the schedule stays paused until the next one.
+// registerInTurn is the one thread of 3.0.4 that reacts to new connections. If
+// registerAgain fails, the schedule stays paused until the next one.
 func (j *jvm) registerInTurn(t *thread) {
 	for ; j.returns > 0; j.returns-- {
 		t.try(func() { j.registerAgain(t) })

@@ -61,6 +61,9 @@ func (j *jvm) refresh(p string, d int64) {
 	})
 }
 
+// learn puts a node that was read into the copy, and notifies the listeners of what has
+// changed. Children that the copy lacks are read, too. 3.0.4 compares versions only, so
+// a node that was deleted and created again looks unchanged.
 func (j *jvm) learn(p string, n registry.Node) {
 	was, had := j.copy.nodes[p]
 	if n.Exists && (!had || was.Stat.ChildVersion != n.Stat.ChildVersion) {
@@ -76,6 +79,7 @@ func (j *jvm) learn(p string, n registry.Node) {
 	case j.w.three && was.Stat.Version == n.Stat.Version: // it may be another node by now
 		j.copy.nodes[p] = n
 		if p == j.w.nodes.trigger+"/"+string(j.id()) && was.Stat.Created != n.Stat.Created {
+			// The listener misses this request, as in the original.
 			j.w.ledger.unnoticed[j.id()] = n.Stat.Created
 		}
 	case was.Stat.Created != n.Stat.Created || was.Stat.Modified != n.Stat.Modified:
@@ -84,7 +88,7 @@ func (j *jvm) learn(p string, n registry.Node) {
 	default:
 		j.copy.nodes[p] = n
 	}
-	for _, name := range was.Children { // one that is left was not seen to go
+	for _, name := range was.Children { // the copy may have missed that one was removed
 		if !j.w.three && !slices.Contains(n.Children, name) {
 			j.forget(p + "/" + name)
 		}
@@ -96,6 +100,8 @@ func (j *jvm) learn(p string, n registry.Node) {
 	}
 }
 
+// forget removes a node from the copy and notifies the listeners. Only 3.0.4 gives them
+// its last value.
 func (j *jvm) forget(p string) {
 	was, had := j.copy.nodes[p]
 	if !had {
@@ -140,6 +146,7 @@ func (w *World) cacheLag() int64 {
 	return w.between(0, 3*millisecond)
 }
 
+// notify queues a notice for the listeners and wakes their thread.
 func (j *jvm) notify(n notice) {
 	j.notices = append(j.notices, n)
 	if wake := j.wakeListeners; wake != nil {
@@ -165,7 +172,9 @@ func (j *jvm) listen(t *thread) {
 	}
 }
 
-// handleMessage calls the listeners in the order in which they are registered.
+// handleMessage passes a notice to the listeners of 2.1.5, in the order in which they
+// are registered: of the election, of the reshard, of failover, of the schedule and of
+// the own instance.
 func (j *jvm) handleMessage(t *thread, n notice) {
 	nodes := &j.w.nodes
 	if j.shut {
@@ -180,7 +189,7 @@ func (j *jvm) handleMessage(t *thread, n notice) {
 	if n.path == server && n.data == disabled21 && j.leads(t) {
 		t.remove(nodes.leader)
 	}
-	if n.path == nodes.config && j.total != 0 {
+	if n.path == nodes.config && j.total != 0 { // 0: it has not joined yet
 		if c := j.settings(t); c.Total != j.total {
 			t.createIfNeeded(nodes.necessary)
 			j.total = c.Total

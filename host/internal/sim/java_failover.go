@@ -24,9 +24,10 @@ func (j *jvm) marked(t *thread, mark, id string) []int {
 	return items
 }
 
-// crashed is a foreign member's reaction to an instance that is gone. If another instance
-// has that address, the items of the old one are marked to run again, whether they ran or
-// not.
+// crashed is a foreign member's reaction to an instance that is gone. Its items are made
+// pending, whether they ran or not: those that it had taken over or, if there are none,
+// its own. The latter happens only while another instance has its address, since the
+// items of an address without one cannot be read.
 func (j *jvm) crashed(t *thread, id string) {
 	if !j.settings(t).Failover || id == string(j.id()) {
 		return

@@ -25,7 +25,7 @@ type features struct {
 // it has waited.
 func (w *World) wrong(m *member) bool { return w.missets && w.now-m.set < 10*second }
 
-// drawFeatures draws them.
+// drawFeatures draws which of these the job has.
 func (w *World) drawFeatures() {
 	if w.chance(0.125) {
 		w.roundWait = w.between(second, 4*second)
@@ -43,9 +43,11 @@ const (
 	staticOn  = "staticSharding: true"
 )
 
+// staticText reports whether staticSharding is on in a configuration.
 func staticText(config string) bool { return strings.Contains(config, staticOn) }
 
-// spellStatic puts the setting, which a file has no word for, into a text.
+// spellStatic switches staticSharding on in a configuration's text if it is on now. A
+// job of ours has no setting for it.
 func (w *World) spellStatic(text []byte) []byte {
 	if w.static {
 		return bytes.Replace(text, []byte(staticOff), []byte(staticOn), 1)
@@ -68,6 +70,8 @@ func (w *World) nextSwitch() {
 	})
 }
 
+// putStatic has the operator switch staticSharding in the registry. If there is no
+// configuration yet, the first one will have it.
 func (w *World) putStatic(on bool) {
 	w.static = on
 	if w.ledger.v != nil && w.ledger.v.Config != nil {
@@ -116,6 +120,8 @@ func (w *World) mostOff() int64 {
 // mostMisset is by how many ms more than the job allows a clock is set wrong at most.
 const mostMisset = 3000
 
+// misset sets the clock of a member wrong by offset ms for a few seconds, unless it is
+// set again before.
 func (w *World) misset(m *member, offset int64) {
 	w.showClock(m, offset)
 	w.after(w.extra.between(second, 6*second), func() {
@@ -125,7 +131,8 @@ func (w *World) misset(m *member, offset int64) {
 	})
 }
 
-// showClock sets the clock of a member. Which instant came before the next one it does not know then.
+// showClock sets the clock of a member, which notices at once. Which instant came before
+// the next one, it does not know then.
 func (w *World) showClock(m *member, offset int64) {
 	w.setClock(m, offset)
 	m.prev = 0

@@ -37,7 +37,7 @@ func (j *jvm) startUp(t *thread) {
 	j.spawn(j.work)
 }
 
-// register registers the server and the instance.
+// register writes the nodes of the server and of the instance.
 func (j *jvm) register(t *thread, enabled bool) {
 	value := j.w.nodes.enabled
 	if !enabled {
@@ -47,6 +47,8 @@ func (j *jvm) register(t *thread, enabled bool) {
 	t.ephemeral(j.instance(), j.registration())
 }
 
+// parse returns the configuration of a text. It keeps the newest, and throws if the text
+// cannot be read.
 func (j *jvm) parse(t *thread, text string) *protocol.Config {
 	if text != j.text || j.config == nil {
 		c := j.w.configOf(text)
@@ -63,6 +65,8 @@ func (j *jvm) settings(t *thread) *protocol.Config { return j.parse(t, t.get(j.w
 
 func (j *jvm) leads(t *thread) bool { return t.get(j.w.nodes.leader) == string(j.id()) }
 
+// elect makes the member the leader if, once it has its turn in the queue, there is
+// none.
 func (j *jvm) elect(t *thread) {
 	t.inLatch(j.w.nodes.election, func() {
 		if !t.exists(j.w.nodes.leader) {
@@ -84,7 +88,8 @@ func (j *jvm) available(t *thread, ip string) bool {
 	return j.enabled(t, ip) && slices.ContainsFunc(t.kids(j.w.nodes.instances), func(id string) bool { return strings.HasPrefix(id, ip) })
 }
 
-// leadsUntilBlock waits until the job has a leader.
+// leadsUntilBlock waits until the job has a leader, and reports whether that is this
+// member. It does not wait if no server can lead. The name is ElasticJob's.
 func (j *jvm) leadsUntilBlock(t *thread) bool {
 	for !t.exists(j.w.nodes.leader) && slices.ContainsFunc(t.kids(j.w.nodes.servers), func(ip string) bool { return j.available(t, ip) }) {
 		t.sleep(poll)
@@ -139,6 +144,8 @@ func (j *jvm) present(t *thread) []string {
 	return ids
 }
 
+// anyRunning reports whether an item is marked as running. Without monitorExecution no
+// item counts, as no run is marked.
 func (j *jvm) anyRunning(t *thread) bool {
 	c := j.settings(t)
 	for i := range c.Total {
@@ -169,7 +176,8 @@ func (j *jvm) assignItems(t *thread, c *protocol.Config, ids []string) {
 	_ = t.commit(ops...)
 }
 
-// mine returns the items of an instance in the copy.
+// mine returns the items that the copy gives to an instance; none if its server is not
+// available.
 func (j *jvm) mine(t *thread, id protocol.ID) []int {
 	if !j.available(t, id.IP()) || j.w.three && !j.stillAvailable(t, id) {
 		return nil
@@ -194,6 +202,7 @@ func (j *jvm) schedule(p int64) {
 
 func (j *jvm) now() int64 { return j.w.now / millisecond }
 
+// wake wakes the thread of the schedule if it waits.
 func (j *jvm) wake() {
 	if wake := j.worker; wake != nil {
 		j.worker = nil
@@ -201,6 +210,7 @@ func (j *jvm) wake() {
 	}
 }
 
+// trigger asks the thread of the schedule for a run of all items.
 func (j *jvm) trigger() {
 	j.asked++
 	j.wake()
@@ -241,7 +251,8 @@ func (j *jvm) work(t *thread) {
 	}
 }
 
-// missed marks the items whose instant passed.
+// missed marks the items whose instant passed as misfired, and skips to the next one.
+// Before the first fire nothing is marked.
 func (j *jvm) missed(t *thread) {
 	if j.period > 0 {
 		j.due = (j.now()/j.period + 1) * j.period
@@ -256,6 +267,7 @@ func (j *jvm) missed(t *thread) {
 	})
 }
 
+// answer runs a round for the instant at, or for a trigger if that is 0.
 func (j *jvm) answer(t *thread, at int64) {
 	j.busy = true
 	t.try(func() { j.round(t, at) })

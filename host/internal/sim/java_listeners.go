@@ -12,7 +12,7 @@ import (
 // listeners3 is the number of listeners.
 const listeners3 = 13
 
-// listeners returns them in the order in which they are registered.
+// listeners returns the listeners in the order in which 3.0.4 registers them.
 func (j *jvm) listeners() [listeners3]func(*thread, notice) {
 	return [listeners3]func(*thread, notice){
 		j.elects, j.abdicates, j.seesTotal, j.seesServers, j.seesCrash, j.seesFailoverOff, j.seesItself, j.seesMonitorOff, j.seesShutdown, j.seesTrigger, j.seesCron, j.seesStarted, j.seesCompleted,
@@ -30,7 +30,8 @@ func (w *World) shuffled(n int) []int {
 	return order
 }
 
-// callListeners calls them. What one throws does not concern the others.
+// callListeners passes a notice to all listeners. What one throws does not concern the
+// others, and after the end of the job none is called.
 func (j *jvm) callListeners(t *thread, n notice) {
 	all := j.listeners()
 	for _, k := range j.order {
@@ -40,8 +41,11 @@ func (j *jvm) callListeners(t *thread, n notice) {
 	}
 }
 
+// server is the path of the own server's node.
 func (j *jvm) server() string { return j.w.nodes.servers + "/" + j.ip }
 
+// elects is the listener that elects: when the own server is enabled while there is no
+// leader, or the leader is gone.
 func (j *jvm) elects(t *thread, n notice) {
 	// It asks for the leader at each change of the tree.
 	active := !t.exists(j.w.nodes.leader) && n.path == j.server() && n.data != j.w.nodes.disabled
@@ -50,12 +54,15 @@ func (j *jvm) elects(t *thread, n notice) {
 	}
 }
 
+// abdicates is the listener that ends the own lead when the own server is disabled.
 func (j *jvm) abdicates(t *thread, n notice) {
 	if j.leads(t) && n.path == j.server() && n.data == j.w.nodes.disabled {
 		t.remove(j.w.nodes.leader)
 	}
 }
 
+// seesTotal is the listener that asks for a reshard when the total changes. 0: the
+// member has not joined yet.
 func (j *jvm) seesTotal(t *thread, n notice) {
 	if n.path != j.w.nodes.config || j.total == 0 {
 		return
@@ -66,18 +73,23 @@ func (j *jvm) seesTotal(t *thread, n notice) {
 	}
 }
 
+// seesServers is the listener that asks for a reshard when an instance comes or goes or
+// a server changes, unless items stay with their members.
 func (j *jvm) seesServers(t *thread, n notice) {
 	if (strings.HasPrefix(n.path, j.w.nodes.instances) && n.kind != updated || path.Dir(n.path) == j.w.nodes.servers) && !j.static(t) {
 		j.markReshard(t)
 	}
 }
 
+// seesCrash is the listener that makes items of an instance that is gone run again.
 func (j *jvm) seesCrash(t *thread, n notice) {
 	if j.settings(t).Failover && n.kind == removed && path.Dir(n.path) == j.w.nodes.instances {
 		j.crashed3(t, path.Base(n.path))
 	}
 }
 
+// seesFailoverOff is the listener that removes failover marks when failover is switched
+// off.
 func (j *jvm) seesFailoverOff(t *thread, n notice) {
 	if n.path != j.w.nodes.config || n.kind != updated || j.parse(t, n.data).Failover {
 		return
@@ -87,12 +99,16 @@ func (j *jvm) seesFailoverOff(t *thread, n notice) {
 	}
 }
 
+// seesItself is the listener that looks, when the own instance comes, for what members
+// that are gone have left.
 func (j *jvm) seesItself(t *thread, n notice) {
 	if n.path == j.instance() && n.kind == added && j.settings(t).Failover {
 		j.wantsLeft(t)
 	}
 }
 
+// seesMonitorOff is the listener that removes running marks when monitorExecution is
+// switched off.
 func (j *jvm) seesMonitorOff(t *thread, n notice) {
 	if n.path != j.w.nodes.config || n.kind != updated || j.parse(t, n.data).MonitorExecution {
 		return
@@ -102,6 +118,8 @@ func (j *jvm) seesMonitorOff(t *thread, n notice) {
 	}
 }
 
+// seesShutdown is the listener that ends the job in this process when somebody has
+// removed its instance. A notice from a time without connection does not count.
 func (j *jvm) seesShutdown(t *thread, n notice) {
 	if n.path != j.instance() || n.kind != removed || j.paused || t.exists(n.path) {
 		return
@@ -115,6 +133,7 @@ func (j *jvm) seesShutdown(t *thread, n notice) {
 	t.remove(j.instance()) // it may be registered again by now
 }
 
+// seesTrigger is the listener for requests to run. A request during a run is dropped.
 func (j *jvm) seesTrigger(t *thread, n notice) {
 	if n.path != j.w.nodes.trigger+"/"+string(j.id()) || n.kind != added {
 		return
@@ -125,6 +144,7 @@ func (j *jvm) seesTrigger(t *thread, n notice) {
 	}
 }
 
+// seesCron is the listener that schedules anew when the cron changes.
 func (j *jvm) seesCron(t *thread, n notice) {
 	if n.path != j.w.nodes.config || n.kind != updated {
 		return

@@ -33,6 +33,7 @@ const (
 	triggered21 = "TRIGGER"
 )
 
+// nodesOf finds the paths of a job in its layout, each by its name and its parent's.
 func nodesOf(j layout.Layout) nodes {
 	at := func(parent, name string) string {
 		all := j.Watched()
@@ -52,6 +53,7 @@ func nodesOf(j layout.Layout) nodes {
 	}
 }
 
+// item returns the path of an item's node or, with a mark, of that mark.
 func (n *nodes) item(i int, mark string) string {
 	if mark == "" {
 		return n.items + "/" + strconv.Itoa(i)
@@ -59,11 +61,13 @@ func (n *nodes) item(i int, mark string) string {
 	return n.items + "/" + strconv.Itoa(i) + "/" + mark
 }
 
+// instance is the path of the own instance's node.
 func (j *jvm) instance() string { return j.w.nodes.instances + "/" + string(j.id()) }
 
 // ElasticJob's use of its client: each read and each write is a request of its own. Nodes
 // that exist already, or are gone already, are ignored silently.
 
+// read reads a node from the registry, and counts that.
 func (t *thread) read(p string) registry.Node {
 	var node registry.Node
 	t.j.read++
@@ -90,6 +94,7 @@ func (t *thread) get(p string) string {
 	return string(t.read(p).Data)
 }
 
+// commit sends a transaction and waits for its answer.
 func (t *thread) commit(ops ...registry.Op) error {
 	var err error
 	t.call(func(answered func()) {
@@ -98,6 +103,8 @@ func (t *thread) commit(ops ...registry.Op) error {
 	return err
 }
 
+// submit sends a transaction of the process. If the connection breaks, the registry may
+// apply it all the same.
 func (j *jvm) submit(ops []registry.Op, answer func(registry.Receipt, error)) {
 	w, s := j.w, j.s
 	by := origin{java: j}
@@ -110,6 +117,7 @@ func (j *jvm) submit(ops []registry.Op, answer func(registry.Receipt, error)) {
 	}, func() { w.apply(s, ops, by) }, false)
 }
 
+// conflictOf returns why the registry refused a transaction; 0: it did not.
 func conflictOf(err error) registry.Reason {
 	if c, ok := errors.AsType[*registry.ConflictError](err); ok {
 		return c.Reason
@@ -117,7 +125,8 @@ func conflictOf(err error) registry.Reason {
 	return 0
 }
 
-// create creates a node and, if necessary, those above it.
+// create creates a node and, if necessary, those above it. Another member may delete
+// these meanwhile, so it tries a few times.
 func (t *thread) create(kind registry.OpKind, p, data string) {
 	for range 4 {
 		if conflictOf(t.commit(registry.Op{Kind: kind, Path: p, Data: []byte(data)})) != registry.NoParent {
@@ -127,6 +136,7 @@ func (t *thread) create(kind registry.OpKind, p, data string) {
 	}
 }
 
+// persist writes a node that lasts: it creates the node, or sets its value.
 func (t *thread) persist(p, data string) {
 	if !t.exists(p) {
 		t.create(registry.Create, p, data)
@@ -143,6 +153,8 @@ func (t *thread) ephemeral(p, data string) {
 	t.create(registry.CreateEphemeral, p, data)
 }
 
+// createIfNeeded creates a node without a value unless it exists. It creates nothing for
+// a job that was removed.
 func (t *thread) createIfNeeded(p string) {
 	switch {
 	case !t.exists(t.j.w.nodes.root) || t.exists(p):
@@ -153,13 +165,15 @@ func (t *thread) createIfNeeded(p string) {
 	}
 }
 
+// remove deletes a node if it exists.
 func (t *thread) remove(p string) {
 	if t.exists(p) {
 		t.delete(p)
 	}
 }
 
-// delete removes a node and everything below it.
+// delete deletes a node and everything below it. Another member may create children
+// meanwhile, so it tries a few times.
 func (t *thread) delete(p string) {
 	for range 4 {
 		if conflictOf(t.commit(registry.Op{Kind: registry.Delete, Path: p, Version: registry.AnyVersion})) != registry.NotEmpty {
@@ -278,6 +292,7 @@ func (t *thread) gone(p string) (anew bool) {
 	return j.s != s || s.epoch != epoch
 }
 
+// describeOps spells a transaction for the trace.
 func describeOps(w *World, ops []registry.Op) string {
 	var s strings.Builder
 	for _, op := range ops {

@@ -10,7 +10,7 @@ import (
 // ElasticJob calls that a guarantee, and this package a round. The member that sees all nodes
 // calls the listener and deletes them, which ends the wait of the others.
 
-// rounds is a member's part in them.
+// rounds is a member's part in rounds.
 type rounds struct {
 	waits   map[string]func() // wakes the worker, by the node of the round that it waits for
 	since   int64             // when the wait began; 0: it does not wait
@@ -24,6 +24,9 @@ func (j *jvm) awaitRound(t *thread, root string, items []int) {
 	}
 }
 
+// enterRound creates the nodes of the items below root. The member that then sees all
+// nodes of the round calls its listener and deletes them; another waits for that, and
+// throws after the time-out of the round.
 func (j *jvm) enterRound(t *thread, root string, items []int) {
 	for _, i := range items {
 		t.createIfNeeded(inRound(root, i))
@@ -63,7 +66,8 @@ func (j *jvm) enterRound(t *thread, root string, items []int) {
 	}
 }
 
-// late: a member that has waited in rounds did not come to the next instant.
+// late records that instants passed while the member waited in rounds, so its items did
+// not begin at them.
 func (j *jvm) late() {
 	if j.w.roundWait != 0 {
 		j.w.ledger.unrest = j.w.now
@@ -96,10 +100,14 @@ func (j *jvm) stuckInRound(root string) {
 	}
 }
 
-func (j *jvm) seesStarted(_ *thread, n notice)   { j.seesRound(n, j.w.nodes.started) }
+// seesStarted is the listener for the end of a round of begins.
+func (j *jvm) seesStarted(_ *thread, n notice) { j.seesRound(n, j.w.nodes.started) }
+
+// seesCompleted is the listener for the end of a round of ends.
 func (j *jvm) seesCompleted(_ *thread, n notice) { j.seesRound(n, j.w.nodes.completed) }
 
-// seesRound ends the wait. One that begins later does not learn of it.
+// seesRound ends the wait for a round when its node is removed. A wait that begins after
+// that does not end in this way.
 func (j *jvm) seesRound(n notice, root string) {
 	if wake := j.waits[root]; wake != nil && n.path == root && n.kind == removed {
 		wake()

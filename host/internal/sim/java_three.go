@@ -22,7 +22,7 @@ func (w *World) configOf(text string) *protocol.Config {
 	return d.View().Config
 }
 
-// serverValue is what the node of a server says.
+// serverValue is what the node of a server says, enabled or disabled, in this layout.
 func serverValue(l layout.Layout, disabled bool) string {
 	const ip = "10.0.0.1"
 	ops := l.Encode(protocol.DisableServer{IP: ip, Disabled: disabled}, &protocol.View{Servers: []protocol.Server{{IP: ip}}})
@@ -36,8 +36,8 @@ func (j *jvm) registration() string {
 	return string(ops[k].Data)
 }
 
-// spelled takes the text of a configuration apart: config, and the class in the job's own
-// node.
+// spelled divides a configuration into what 3.0.4 writes into two nodes: the text of
+// config, and the class in the job's own node.
 func (w *World) spelled(text []byte) (config, class string) {
 	for _, op := range w.job.Encode(protocol.PutConfig{Config: spelling.Text(text)}, &protocol.View{}) {
 		switch op.Path {
@@ -96,7 +96,8 @@ func (j *jvm) removeOffline(t *thread) {
 	}
 }
 
-// enabled3: a server whose node says nothing is waited for, and then not enabled.
+// enabled3 is enabled of 3.0.4. A node of a server that is missing or empty is awaited
+// for a second; then the server is not enabled.
 func (j *jvm) enabled3(t *thread, ip string) bool {
 	p := j.w.nodes.servers + "/" + ip
 	says := t.get(p)
@@ -107,7 +108,8 @@ func (j *jvm) enabled3(t *thread, ip string) bool {
 	return says == j.w.nodes.enabled
 }
 
-// stillAvailable asks once more, by the node of the instance. Without it the member fails.
+// stillAvailable asks once more whether the instance's server is available, since 3.0.4
+// does. It throws if the instance has no node.
 func (j *jvm) stillAvailable(t *thread, id protocol.ID) bool {
 	if t.get(j.w.nodes.instances+"/"+string(id)) == "" {
 		t.throw("its own instance is not there")
@@ -125,15 +127,16 @@ func hashed(items []int) []int {
 	return items
 }
 
-// markReshard is a request for a reshard, which only the leader writes.
+// markReshard asks for a reshard, unless another member leads: in 3.0.4 only the leader
+// writes that mark.
 func (j *jvm) markReshard(t *thread) {
 	if j.leadsUntilBlock(t) {
 		t.createIfNeeded(j.w.nodes.necessary)
 	}
 }
 
-// reconcile asks for a reshard if items belong to members that are not there. It looks
-// each minute.
+// reconcile is a thread that asks for a reshard if items belong to members that are not
+// there. It looks each minute, and acts when the interval of the job is over.
 func (j *jvm) reconcile(t *thread) {
 	for done := j.now(); !j.shut; t.sleep(60 * second) {
 		every := j.settings(t).ReconcileEvery
@@ -147,6 +150,7 @@ func (j *jvm) reconcile(t *thread) {
 	}
 }
 
+// ownerOffline reports whether an item's owner has no instance.
 func (j *jvm) ownerOffline(t *thread) bool {
 	online := t.kids(j.w.nodes.instances)
 	for i := range j.settings(t).Total {
@@ -157,7 +161,8 @@ func (j *jvm) ownerOffline(t *thread) bool {
 	return false
 }
 
-// crashed3 is crashed of 3.0.4: an item is to run again if it ran, which its mark tells.
+// crashed3 is crashed of 3.0.4. Only items that were running, as their marks say, are
+// made pending: those that the instance had taken over or, if there are none, its own.
 func (j *jvm) crashed3(t *thread, id string) {
 	if id == string(j.id()) {
 		return
@@ -185,7 +190,8 @@ func (j *jvm) crashed3(t *thread, id string) {
 	}
 }
 
-// wantsAgain makes an item wait for a taker, unless it has one by now.
+// wantsAgain makes an item pending and removes its running mark, unless a member has
+// taken it by now.
 func (j *jvm) wantsAgain(t *thread, i int) {
 	if !t.exists(j.w.nodes.item(i, markFailover)) {
 		t.createIfNeeded(j.w.nodes.pending + "/" + strconv.Itoa(i))
@@ -193,8 +199,8 @@ func (j *jvm) wantsAgain(t *thread, i int) {
 	}
 }
 
-// wantsLeft is what a member does when it finds itself alone: what members that are gone
-// have left is to run again.
+// wantsLeft is what a member does when it finds itself alone: items that members that
+// are gone had taken over or were running become pending.
 func (j *jvm) wantsLeft(t *thread) {
 	here := j.present(t)
 	if len(here) != 1 || here[0] != string(j.id()) {
@@ -221,7 +227,7 @@ func (j *jvm) wantsLeft(t *thread) {
 	j.failover(t)
 }
 
-// says returns what a mark of each item says, if it says something.
+// says returns, by item, the value of a mark that has one.
 func (j *jvm) says(t *thread, mark string) map[int]string {
 	said := map[int]string{}
 	for i := range j.settings(t).Total {

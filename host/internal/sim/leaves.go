@@ -7,10 +7,11 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 )
 
-// leftNoOwners checks that after an orderly leave no node assigns items to the member,
-// since foreign members on its address could take that for a death. If a foreign leader may
-// have assigned items meanwhile, only the seal would show that, so without it nothing is
-// checked. Nodes that an operator's tool wrote count only if the member could see them.
+// leftNoOwners checks that after an orderly leave no node assigns items to the member:
+// foreign members on its address would take that for a death, and run its items again.
+// If a foreign leader may have assigned items meanwhile, only the seal would show that,
+// so without it nothing is checked. Nodes that an operator's tool wrote count only if
+// the member could see them.
 func (l *ledger) leftNoOwners(self protocol.ID, by origin) {
 	v := by.view
 	neighbour := func(in protocol.Instance) bool {

@@ -89,6 +89,7 @@ type attempt struct {
 
 type span struct{ after, until int64 }
 
+// keyOf returns what identifies the run of an entry.
 func keyOf(e protocol.Entry) runKey {
 	if e.Trigger != "" {
 		return runKey{item: e.Item, trigger: e.Trigger}
@@ -96,6 +97,7 @@ func keyOf(e protocol.Entry) runKey {
 	return runKey{item: e.Item, instant: e.Instant}
 }
 
+// rowKeyOf returns what identifies a row.
 func rowKeyOf(r protocol.Row) rowKey {
 	return rowKey{keyOf(r.Entry), r.Attempt, r.After, r.Until, r.State}
 }
@@ -198,6 +200,8 @@ func (l *ledger) records(old *protocol.View, by origin) {
 	}
 }
 
+// newRow checks a row that a transaction has put into a record for the first time, by
+// its kind: a gap, an attempt that is followed by another, or the final row of a run.
 func (l *ledger) newRow(r protocol.Row, old *protocol.View, by origin) {
 	key := rowKeyOf(r)
 	if l.seen[key] {
@@ -238,8 +242,8 @@ func (l *ledger) closes(r protocol.Row, by origin) {
 	}
 }
 
-// passed checks that the instants between the last one of an item and the one that begins
-// lie in a gap.
+// passed checks that the instants of item i between from, the last one accounted for,
+// and to, which begins, lie in a gap.
 func (l *ledger) passed(i int, from, to int64, by origin) {
 	for k := len(l.dues) - 1; k >= 0 && l.dues[k] > from; k-- {
 		t := l.dues[k]
@@ -335,6 +339,7 @@ func (l *ledger) accounted(e protocol.Entry, by origin) {
 	l.w.breach("no run is lost", "%s: item %d run %s is nowhere any more", by, e.Item, runName(e))
 }
 
+// inRecords reports whether a member's record has the row.
 func (l *ledger) inRecords(key rowKey) bool {
 	for k := range l.v.Runs {
 		for _, r := range l.v.Runs[k].Rows {
@@ -349,6 +354,7 @@ func (l *ledger) inRecords(key rowKey) bool {
 // stored records that the history has the row.
 func (l *ledger) stored(r protocol.Row) { l.history[rowKeyOf(r)] = true }
 
+// recordOf returns the record of a member; nil if there is none.
 func recordOf(v *protocol.View, id protocol.ID) *protocol.Runs {
 	for k := range v.Runs {
 		if v.Runs[k].ID == id {
@@ -358,6 +364,7 @@ func recordOf(v *protocol.View, id protocol.ID) *protocol.Runs {
 	return nil
 }
 
+// alive reports whether the instance is a member of ours that is there.
 func alive(v *protocol.View, id protocol.ID) bool {
 	return slices.ContainsFunc(v.Members, func(m protocol.Member) bool { return m.ID == id })
 }
@@ -369,6 +376,8 @@ func last(s []int64, i int) int64 {
 	return 0
 }
 
+// lastOf returns the last instant that the item is accounted for, in the assignment or
+// in a record.
 func lastOf(v *protocol.View, i int) int64 {
 	t := last(v.Assignment.Last, i)
 	for k := range v.Runs {

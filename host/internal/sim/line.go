@@ -53,7 +53,7 @@ type request struct {
 	beat     int64               // when the heartbeat was sent; 0: it is none
 	do, late func()              // what any other request does: in time, or late
 	returns  int                 // value of the session's returns when it was sent
-	beyond   bool
+	beyond   bool                // it may be applied later than ZooKeeper would, see afterwards
 }
 
 // read answers with the replica's node.
@@ -61,7 +61,9 @@ func (s *session) read(path string, reply func(registry.Node)) {
 	s.ask(request{path: path, shown: reply})
 }
 
-// carryOut carries out a request that has arrived.
+// carryOut carries out a request that has arrived at the server. A heartbeat needs a
+// majority. Before a read the replica sometimes advances, and a read waits behind
+// answers that are held.
 func (s *session) carryOut(r *request) {
 	if beat := r.beat; beat != 0 {
 		s.decide(func() { s.client(message{beat: beat}) })
@@ -81,6 +83,7 @@ func (s *session) carryOut(r *request) {
 	}
 }
 
+// show answers a read with the replica's node as it is now.
 func (s *session) show(path string, to func(registry.Node)) {
 	s.client(message{shown: to, node: s.node(path)})
 }

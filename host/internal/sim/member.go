@@ -93,7 +93,7 @@ func (m *member) name() string { return m.label + "/" + strconv.Itoa(m.life) }
 // now is the member's own clock.
 func (m *member) now() int64 { return m.w.registryTime() + m.offset }
 
-// start opens a session and a new protocol state.
+// start begins a life: a session and a new state of the core. It is for a new process, too.
 func (m *member) start() {
 	w := m.w
 	m.lost, m.admitted = m.lost && m.up, m.admitted.kept(m.up) // a new process does not know of it
@@ -161,7 +161,7 @@ func (m *member) guard(life int, do func()) {
 	}
 }
 
-// handleMessage is guard for messages. There are many, so it needs no closure as a rule.
+// handleMessage is guard for messages: without a closure as a rule, for there are many.
 func (m *member) handleMessage(life int, msg message) {
 	if m.frozen || !m.lives(life) {
 		m.guard(life, func() { m.receive(msg) })
@@ -174,7 +174,7 @@ func (m *member) handleMessage(life int, msg message) {
 
 func (m *member) lives(life int) bool { return m.up && m.life == life && !m.w.broken() }
 
-// turned ends a turn.
+// turned ends a turn, and checks that nothing runs in a session that may be over.
 func (m *member) turned() {
 	m.pump()
 	m.lease()
@@ -187,12 +187,12 @@ func (m *member) turned() {
 }
 
 func (m *member) later(d int64, do func()) {
-	life := m.life
+	life := m.life // in another life nothing is done
 	m.w.after(d, func() { m.guard(life, do) })
 }
 
 func (m *member) receive(msg message) {
-	if msg.beat != 0 {
+	if msg.beat != 0 { // the answer to a heartbeat that was sent then
 		m.acknowledged(msg.beat)
 		return
 	}
@@ -217,7 +217,7 @@ func (m *member) pump() {
 		v := m.loop.View()
 		m.viewRev = v.Rev
 		switch {
-		case m.commit != nil: // the member looks after the answer
+		case m.commit != nil: // the member looks for marks only after the answer
 		case !v.Necessary && !v.Processing && !unadopted(v) && !departed(v):
 			m.marked = 0
 		case m.marked == 0:
@@ -284,7 +284,7 @@ func (m *member) advance(in protocol.Input) {
 		return
 	}
 	p := m.loop.Step(m.now(), in)
-	if p.Sync {
+	if p.Sync { // the outcome of a transaction is unknown
 		m.sync(p.Pause)
 	}
 	for _, e := range p.Effects {
@@ -360,7 +360,7 @@ func (m *member) effect(e protocol.Effect) {
 		case w.chance(0.5):
 			a.Items, a.Fault = nil, "it timed out"
 		default:
-			a.Items = [][]int{{0, 0, 7}, {-1}, {1, 2, 1000}}
+			a.Items = [][]int{{0, 0, 7}, {-1}, {1, 2, 1000}} // a faulty strategy
 		}
 		m.later(w.between(100, 30*millisecond), func() { m.step(a) })
 	case protocol.Prepare:
@@ -385,7 +385,7 @@ func (m *member) effect(e protocol.Effect) {
 		m.wake++
 		n := m.wake
 		m.later(max(e.At-m.now(), 0)*millisecond, func() {
-			if n == m.wake {
+			if n == m.wake { // only the newest Wake counts
 				m.step(protocol.Elapsed{})
 			}
 		})

@@ -8,7 +8,8 @@ import (
 
 // Members of ElasticJob come and go among ours.
 
-// neighbours creates the processes of ElasticJob.
+// neighbours creates the processes of ElasticJob. Some have the address of a member of
+// ours.
 func (w *World) neighbours() {
 	ips := []string{"10.0.0.10", "10.0.0.1", "10.0.1.1", "10.0.1.1", "10.0.1.2"}
 	for k := range int(w.between(w.profile.java[0], w.profile.java[1])) {
@@ -18,11 +19,12 @@ func (w *World) neighbours() {
 	}
 }
 
+// upJava returns the processes of ElasticJob that are up and were not asked to end.
 func (w *World) upJava() []*jvm {
 	return slices.DeleteFunc(slices.Clone(w.jvms), func(j *jvm) bool { return !j.up || j.leaving })
 }
 
-// vex disturbs a process of ElasticJob.
+// vex disturbs a process of ElasticJob, and lets it come back.
 func (w *World) vex() {
 	up := w.upJava()
 	if len(up) == 0 {
@@ -44,6 +46,7 @@ func (w *World) vex() {
 	}
 }
 
+// killJava kills a process, which comes back within that time.
 func (w *World) killJava(j *jvm, within int64) {
 	w.tracef("%s: is killed", j.name())
 	j.exit()
@@ -154,6 +157,8 @@ func (w *World) nextMove(end int64) {
 	})
 }
 
+// move lets one member, ours or foreign, leave or die and come back, or an operator
+// command something.
 func (w *World) move() {
 	w.ledger.killed = w.now
 	java, ours := w.upJava(), w.up()
@@ -178,7 +183,7 @@ func (w *World) move() {
 		w.request(ours[w.rng.IntN(len(ours))], protocol.AskLeave{})
 	default:
 		if v := w.ledger.v; v != nil && v.Config != nil && v.Parents.Assignment {
-			w.command(v, 0)
+			w.command(v, 0) // no command with a long effect
 		}
 	}
 }

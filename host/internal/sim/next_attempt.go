@@ -2,8 +2,9 @@ package sim
 
 import "github.com/wasmjob/wasmjob/host/internal/protocol"
 
-// nextAttempt checks a run that began again after self-fencing ended it: the item must have
-// been allowed to begin.
+// nextAttempt checks a run that began again after self-fencing ended it: no later
+// instant had come, and no operator forbade it. Only entries with another attempt than
+// before began again.
 func (l *ledger) nextAttempt(m protocol.NextAttempt, by origin) {
 	v := by.view
 	for _, e := range m.Own.Open {

@@ -104,8 +104,8 @@ func (w *World) pauseServer(ip string) {
 	w.apply(nil, []registry.Op{pause}, origin{what: "console pauses server " + ip})
 }
 
-// scribble writes owners into ElasticJob's nodes as a foreign leader would, without the
-// assignment that they mirror.
+// scribble writes random owners into ElasticJob's nodes, as a foreign leader would, and
+// leaves the assignment as it is.
 func (w *World) scribble() {
 	v := w.ledger.v
 	if len(v.Instances) == 0 || len(v.Assignment.Owners) == 0 || v.Assignment.Total != len(v.Items) {
@@ -172,6 +172,8 @@ func (w *World) ask(m *member) {
 	w.request(m, a)
 }
 
+// definitionText is the text of a module's node: its number, the versions of
+// configuration and module that it was derived from, and the next module.
 const definitionText = `{"v":1,"kind":"%d from %s and %s"%s}`
 
 // replaced records, by version of each part, the version that it replaced.
@@ -184,8 +186,9 @@ func (l *ledger) replaced(old *protocol.View) {
 	}
 }
 
-// older returns the version of a part before its newest write if writes is 1, else the
-// version itself.
+// older returns the version that v replaced if writes is 1 and that is known, else v
+// itself. An operator who has read the former version asks for a change of what is no
+// longer there.
 func (l *ledger) older(v protocol.Version, writes int) protocol.Version {
 	if before, known := l.before[v]; known && writes > 0 {
 		return before
@@ -211,6 +214,8 @@ func (w *World) definition(v *protocol.View, have protocol.Version) protocol.Ask
 	return a
 }
 
+// request passes an operator's request to the member, which must answer unless it is
+// asked to leave. It remembers from which version a configuration was made.
 func (w *World) request(m *member, a protocol.Ask) {
 	w.asks++
 	id := w.asks

@@ -37,6 +37,7 @@ func (l *ledger) said() {
 	}
 }
 
+// disabled returns, by item, whether an operator disabled it.
 func disabled(v *protocol.View) []bool {
 	d := make([]bool, len(v.Items))
 	for i := range v.Items {
@@ -45,6 +46,7 @@ func disabled(v *protocol.View) []bool {
 	return d
 }
 
+// banned reports whether an operator disabled the server of the member.
 func banned(v *protocol.View, id protocol.ID) bool {
 	return slices.ContainsFunc(v.Servers, func(s protocol.Server) bool { return s.IP == id.IP() && s.Disabled })
 }
@@ -95,7 +97,8 @@ func (l *ledger) obeyed(since int64) func() {
 // paused reports whether the job is paused even by the slowest clock of a member.
 func (l *ledger) paused() bool { return pausedAt(l.v, l.w.registryTime()-l.w.profile.skew) }
 
-// idle reports whether the owner may begin the item if it is due.
+// idle reports whether the owner may begin the item if it is due: the job works, the
+// item is free, and beside foreign members nothing is on its way.
 func (l *ledger) idle(id protocol.ID, i int) bool {
 	v := l.v
 	if l.paused() || v.Necessary || v.Processing || banned(v, id) || ownerOf(v, i) != id || len(v.Assignment.Departing) > 0 || i >= len(v.Items) || registered(v, id) == nil {
@@ -111,8 +114,8 @@ func (l *ledger) idle(id protocol.ID, i int) bool {
 		(!shared(v) || v.Config.MonitorExecution && !l.sessions[it.Running] && (v.Sealed || !theyLead(v)) && !unadopted(v) && len(v.Pending) == 0)
 }
 
-// expect checks that the owner begins what is due on its clock, or marks what it cannot
-// begin.
+// expect checks that the owner begins what is due on its clock or, if a run is open,
+// marks the misfire.
 func (l *ledger) expect(m *member, at int64) {
 	id, life := m.st.Self(), m.life
 	for i := range l.v.Assignment.Owners {
@@ -125,6 +128,8 @@ func (l *ledger) expect(m *member, at int64) {
 		}
 		asked := l.w.now
 		l.w.after(prompt, func() {
+			// Something disturbed the cluster, or the item may not or need not begin any
+			// more.
 			if l.unrest+prompt >= asked || m.life != life || !m.up || m.leaving || !l.idle(id, i) || lastOf(l.v, i) >= at {
 				return
 			}
@@ -147,7 +152,7 @@ func (m *member) begins(i int) bool {
 	return ok && slices.Contains(b.Begun, i)
 }
 
-// waiting checks that a misfired item runs once more after its run.
+// waiting checks that an item that has misfired is compensated soon after its run.
 func (l *ledger) waiting(old *protocol.View, by origin) {
 	m, ok := by.m.(protocol.Complete)
 	if !ok || !l.w.orderly {
@@ -228,6 +233,7 @@ func (l *ledger) taken(p protocol.Pending, since int64) {
 	}
 }
 
+// entryOf returns the open run of the item in the member's record; nil if there is none.
 func entryOf(v *protocol.View, id protocol.ID, i int) *protocol.Entry {
 	r := recordOf(v, id)
 	if r == nil {

@@ -21,6 +21,7 @@ type origin struct {
 	java     *jvm // the foreign member that wrote it; nil: none did
 }
 
+// String names the writer and what it wrote, for traces and breaches.
 func (o origin) String() string {
 	if o.java != nil {
 		return o.java.name() + o.what
@@ -34,9 +35,9 @@ func (o origin) String() string {
 // registryTime is the time of the registry's clock as the member knew it.
 func (o origin) registryTime() int64 { return o.now - o.skew }
 
-// later reports whether an instant after t had come due. An instant waits until the
-// registry's clock is near it. If the member's clock was set back during that wait, the
-// instant has not come, and the schedule delivers it again.
+// later reports whether an instant after t had come due at the member. Members wait with
+// an instant until the registry's clock is near it. If the member's clock was set back
+// during that wait, the instant has not come, and the schedule delivers it again.
 func (o origin) later(t int64) bool {
 	most := int64(tolerated)
 	if c := o.view.Config; c != nil && c.MaxSkew > 0 {

@@ -71,7 +71,8 @@ func (w *World) pause() {
 	})
 }
 
-// putPause writes a pause.
+// putPause writes a pause of up to eight seconds, by a tool or through a member. Half of
+// those that can end near an instant do.
 func (w *World) putPause() {
 	now := w.registryTime()
 	p := protocol.Pause{By: "simulator", Since: now, Until: now + w.extra.between(300, 8000)}

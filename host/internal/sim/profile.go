@@ -150,7 +150,9 @@ func migration() profile {
 	}
 }
 
-// settle draws the settings of this seed.
+// settle draws the settings of this seed: the job's configuration and the options of its
+// members. Beside foreign members some settings are left out, since those would not know
+// them.
 func (w *World) settle(p profile) {
 	w.profile = p
 	w.timeout = w.between(p.timeout[0], p.timeout[1]) * millisecond
@@ -199,9 +201,10 @@ func (w *World) define() { w.options.Define.Config = spelling.Text(w.encoded()) 
 // unknownStrategy is a strategy that, in some jobs, only foreign members know.
 const unknownStrategy = "rotate"
 
+// cronOf returns the cron that fires every so many seconds.
 func cronOf(seconds int64) string { return fmt.Sprintf("0/%d * * * * ?", seconds) }
 
-// encoded returns the configuration as it is written.
+// encoded returns the configuration as the layout writes it.
 func (w *World) encoded() []byte {
 	if w.profile.layout == "" {
 		data, err := v21.EncodeConfig(w.config)
@@ -221,7 +224,8 @@ func (w *World) encoded() []byte {
 	return w.spellStatic(spelling.Bytes(spelled.Config))
 }
 
-// newConfig changes one setting of the configuration.
+// newConfig changes one setting of the configuration and returns its text. A job that
+// runs after others, or beside one that must have the same cron, keeps its cron.
 func (w *World) newConfig() []byte {
 	c := &w.config
 	switch w.rng.IntN(6) {

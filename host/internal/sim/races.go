@@ -109,6 +109,7 @@ func (w *World) provokeJoinRace(m *member) {
 	w.laterIn(m, w.between(0, d), func() { w.cut(m) })
 }
 
+// provokeBeginRace makes a begin meet another reshard, or a crash of its member.
 func (w *World) provokeBeginRace(m *member, mu protocol.Begin) {
 	if shared(w.ledger.v) && w.chance(0.3) {
 		// Meanwhile the items are assigned again.
@@ -165,8 +166,8 @@ func (w *World) known(id protocol.ID) *member {
 	return w.members[k]
 }
 
-// former returns when the session ends that the member's former life left with its id; 0 if
-// there is none.
+// former returns when the session ends in which the member's former life had its id; 0
+// if there is none. Until then the id is in use.
 func (w *World) former(m *member) int64 {
 	id := protocol.ID(fmt.Sprintf("%s@-@%d", m.ip, m.pid))
 	for _, o := range w.ledger.v.Members {
@@ -179,7 +180,8 @@ func (w *World) former(m *member) int64 {
 	return 0
 }
 
-// waitingOwner returns the living owner of an item that the session's member still runs.
+// waitingOwner returns a living owner of an item that the session's member still runs;
+// nil if there is none. That owner waits for the run.
 func (w *World) waitingOwner(s *session) *member {
 	v := w.ledger.v
 	for _, m := range v.Members {
@@ -210,12 +212,14 @@ func (w *World) untilTick(m *member) int64 {
 	return p - now%p
 }
 
+// slowLine delays what the member sends from now on by d.
 func (w *World) slowLine(m *member, d int64) {
 	w.tracef("%s: its line is slow for %d ms", m.name(), d/millisecond)
 	m.s.toServer = max(m.s.toServer, w.now+d)
 }
 
-// doom makes the next member that runs the item crash at once, unless that is but.
+// doom makes the next member that runs the item crash at once, unless that member is
+// but.
 func (w *World) doom(i int, but *member) {
 	w.doomed[i] = but
 	w.after(but.s.timeout, func() { delete(w.doomed, i) })

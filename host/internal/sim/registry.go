@@ -61,6 +61,7 @@ type session struct {
 	deaf        bool          // it is passing such changes
 }
 
+// newSession opens a session, whose messages deliver receives.
 func (w *World) newSession(timeout int64, deliver func(message)) *session {
 	w.sessions++
 	s := &session{
@@ -72,8 +73,9 @@ func (w *World) newSession(timeout int64, deliver func(message)) *session {
 	return s
 }
 
-// expire ends a session that has been silent for its time-out. A server may do so late;
-// the worst moment is just before the next instant.
+// expire ends a session that has been silent for its time-out; otherwise it looks again
+// later. A server may end a session late. The worst moment is just before the next
+// instant, so some wait until then.
 func (w *World) expire(s *session, late bool) {
 	switch {
 	case !s.alive:
@@ -93,6 +95,7 @@ func (w *World) expire(s *session, late bool) {
 	}
 }
 
+// endSession ends a session, and deletes its ephemeral nodes.
 func (w *World) endSession(s *session) {
 	if !s.alive {
 		return
@@ -133,6 +136,7 @@ func (w *World) record(changes []tree.Change, by origin) {
 	w.ledger.check(changes, by)
 }
 
+// oldest returns the revision that every replica has passed.
 func (w *World) oldest() int64 {
 	o := w.tree.Revision()
 	for _, s := range w.live {
@@ -141,6 +145,7 @@ func (w *World) oldest() int64 {
 	return o
 }
 
+// trim drops versions of a node that no replica shows any more.
 func (w *World) trim(h []version) []version {
 	o := w.oldest()
 	k := 0
@@ -150,6 +155,7 @@ func (w *World) trim(h []version) []version {
 	return append([]version(nil), h[k:]...)
 }
 
+// trimLog drops transactions that every replica has passed.
 func (w *World) trimLog() {
 	o := w.oldest()
 	k := 0
@@ -322,6 +328,8 @@ func (s *session) ask(r request) {
 	w.at(s.toServer, l.arrives)
 }
 
+// sync replies once the server has a majority and the replica shows all that exists
+// then.
 func (s *session) sync(reply func()) {
 	s.request(func() {
 		s.decide(func() {
@@ -358,6 +366,8 @@ func (w *World) apply(s *session, ops []registry.Op, by origin) {
 	_, _ = w.transact(s, ops, by) // the trace has the refusal
 }
 
+// transact applies a transaction to the true tree, and has the ledger check it. s is the
+// session that owns ephemeral nodes; nil: a tool writes.
 func (w *World) transact(s *session, ops []registry.Op, by origin) (registry.Receipt, error) {
 	owner := registry.SessionID(0)
 	if s != nil {

@@ -76,6 +76,7 @@ func (l *ledger) traced(key runKey) bool {
 	return false
 }
 
+// unasked forgets a request that went unaccepted: its items need no run.
 func (l *ledger) unasked(v *protocol.View, in *protocol.Instance) {
 	for i, o := range v.Assignment.Owners {
 		if o == in.ID {

@@ -24,6 +24,7 @@ func (m *member) deleteRest() {
 	})
 }
 
+// deleteParts deletes one part after the other, and reports the end.
 func (m *member) deleteParts(d *deletion, parts [][]string) {
 	switch {
 	case d.over:
@@ -44,6 +45,8 @@ func (m *member) deleteParts(d *deletion, parts [][]string) {
 	})
 }
 
+// restDeleted reports the end of a deletion to the core, once; fault is empty if all
+// went well.
 func (m *member) restDeleted(d *deletion, fault string) {
 	if d != nil && !d.over && m.deletion == d {
 		d.over = true

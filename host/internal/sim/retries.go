@@ -16,7 +16,7 @@ func (l *ledger) tried(r, was *protocol.Runs, old *protocol.View, by origin) {
 		}
 		p := l.w.options.Retry
 		state, ran := l.ended[attempt{keyOf(t.Entry), t.Attempt - 1}]
-		cut := by.ending && (!ran || state == protocol.Cancelled)
+		cut := by.ending && (!ran || state == protocol.Cancelled) // its guest was ended since the server leaves
 		if cut {
 			l.drained[keyOf(t.Entry)]++
 		}

@@ -63,9 +63,11 @@ func (l *ledger) inRounds(old *protocol.View, by origin) {
 	}
 }
 
+// inRound returns the path of the item's node in a round.
 func inRound(root string, i int) string { return root + "/" + strconv.Itoa(i) }
 
-// follow notes which nodes a transaction has deleted.
+// follow notes when a round begins and ends, and which nodes of it a transaction has
+// deleted. A round with another creation is another round.
 func (l *ledger) follow(root string, was, now protocol.Round, did part) {
 	if was.Exists && was.Created != now.Created {
 		did.began = l.roundsBegan[root]
@@ -86,8 +88,9 @@ func (l *ledger) follow(root string, was, now protocol.Round, did part) {
 	}
 }
 
-// joins checks that no member of ours makes a node again that it saw deleted. Who deletes a round
-// may have given up after some seconds.
+// joins checks that no member of ours creates again a node that it saw deleted: the
+// round is over. After a few seconds it may, since the member that deletes a round may
+// have died.
 func (l *ledger) joins(m protocol.JoinRound, by origin) {
 	root := l.w.nodes.completed
 	if m.Event == protocol.FireStarted {
@@ -100,8 +103,9 @@ func (l *ledger) joins(m protocol.JoinRound, by origin) {
 	}
 }
 
-// waitedInVain checks a wait that nobody ended. before is when it began; unrest, when something
-// last prevented that all goes well.
+// waitedInVain checks a wait that lasted to its time-out: no member of ours that has
+// begun, or ended, an item may lack the node. before is when the wait began; unrest,
+// when something last disturbed the cluster.
 func (l *ledger) waitedInVain(j *jvm, root string, before, unrest int64) {
 	if !l.w.calm || unrest > before-second || l.v == nil || l.v.Config == nil || l.thinned(root) {
 		return

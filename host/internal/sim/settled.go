@@ -46,6 +46,8 @@ func (l *ledger) settled() {
 	}
 }
 
+// membership checks at the end that those who are registered live, that the leader may
+// lead, and that nothing waits to be assigned.
 func (l *ledger) membership() {
 	v := l.v
 	if len(v.Instances) == 0 {
@@ -83,6 +85,8 @@ func (l *ledger) membership() {
 	}
 }
 
+// ownership checks at the end that every item has an owner that may run it, in the
+// assignment and in ElasticJob's node alike.
 func (l *ledger) ownership() {
 	v := l.v
 	if v.Assignment.Total != v.Config.Total || len(v.Items) < v.Config.Total {
@@ -112,6 +116,8 @@ func (l *ledger) ownership() {
 	}
 }
 
+// leftovers checks at the end that no run, mark, record or row is left that should be
+// gone or stored.
 func (l *ledger) leftovers() {
 	v := l.v
 	for _, p := range v.Pending {
@@ -215,7 +221,7 @@ func (l *ledger) coverage(i int) {
 	}
 	newest := l.dues[len(l.dues)-1]
 	for _, t := range l.dues {
-		// What comes during a trigger's run is accounted for by the next begin.
+		// The next begin accounts for an instant that came during a pause or a trigger's run.
 		if t <= max(end, l.assigned[i]) || l.cameInAPause(t) || l.occupied[runKey{item: i, instant: t}] {
 			continue
 		}

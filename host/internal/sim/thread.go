@@ -60,11 +60,12 @@ func (t *thread) waker() func() {
 func (t *thread) await(begin func(wake func())) {
 	t.waits++
 	begin(t.waker())
-	if !t.yield(struct{}{}) {
+	if !t.yield(struct{}{}) { // the process has ended
 		panic(halted{})
 	}
 }
 
+// sleep waits for d microseconds.
 func (t *thread) sleep(d int64) { t.await(func(wake func()) { t.j.w.after(d, wake) }) }
 
 // call waits for an answer of the registry. After a lost connection it asks again on the
@@ -80,7 +81,7 @@ func (t *thread) call(ask func(answered func())) {
 	}
 }
 
-// try calls do and stops at an exception.
+// try calls do. If that throws, it traces the exception and goes on.
 func (t *thread) try(do func()) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -94,4 +95,5 @@ func (t *thread) try(do func()) {
 	do()
 }
 
+// throw throws an exception, which the nearest try catches.
 func (t *thread) throw(text string) { panic(thrown{text}) }

@@ -7,7 +7,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 )
 
-// reschedule starts ticks at every multiple of the period on the member's clock.
+// reschedule starts ticks at every multiple of the period on the member's clock. The
+// core learns the newest instant before it did, and the next.
 func (m *member) reschedule(cron string) {
 	m.ticker++
 	m.prev, m.before, m.fresh = 0, 0, false // ticks of the old schedule are dropped
@@ -26,6 +27,8 @@ func (m *member) reschedule(cron string) {
 	}
 }
 
+// nextTick waits for the first instant after a time, passes it to the core, and goes on,
+// until the member is rescheduled.
 func (m *member) nextTick(after int64) {
 	n := m.ticker
 	at := (after/m.period + 1) * m.period
@@ -60,6 +63,8 @@ func (m *member) nextTick(after int64) {
 // says so.
 const remeasure = 5 * second
 
+// measure lets the member learn the error of its clock, if the job limits that and the
+// last time is some seconds ago.
 func (m *member) measure() {
 	if m.w.config.MaxTimeDiffSeconds < 0 || m.w.now < m.measured+remeasure {
 		return

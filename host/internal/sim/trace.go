@@ -89,6 +89,8 @@ func written(part protocol.Spelled) string {
 // alike reports whether two parts have the same text.
 func alike(a, b protocol.Spelled) bool { return bytes.Equal(spelling.Bytes(a), spelling.Bytes(b)) }
 
+// describeConfig returns the main settings of a configuration, or its text if it cannot
+// be decoded.
 func describeConfig(part protocol.Spelled) string {
 	c, err := v21.DecodeConfig([]byte(written(part)))
 	if err != nil || c == nil {
@@ -105,6 +107,7 @@ func describeAsk(a protocol.Ask) string {
 	return fmt.Sprintf("%T%+v", a, a)
 }
 
+// rows spells rows for a trace: item, run, attempt and state, or a gap with its ends.
 func rows(rs []protocol.Row) string {
 	var s strings.Builder
 	for _, r := range rs {
@@ -117,6 +120,7 @@ func rows(rs []protocol.Row) string {
 	return "[" + s.String() + "]"
 }
 
+// entries spells runs for a trace: item, run and attempt.
 func entries(es []protocol.Entry) string {
 	var s strings.Builder
 	for _, e := range es {

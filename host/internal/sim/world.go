@@ -116,21 +116,25 @@ func runAlone(layout string, seed uint64, trace io.Writer) Result {
 	return run(seed, ofSeed(all, layout, seed), trace)
 }
 
+// ofSeed selects a seed's profile, in a layout.
 func ofSeed(all []profile, layout string, seed uint64) profile {
 	p := all[seed%uint64(len(all))]
 	p.layout = layout
 	return p
 }
 
+// profileOfSeed selects a seed's profile among all.
 func profileOfSeed(seed uint64) profile {
 	all := profiles()
 	return all[seed%uint64(len(all))]
 }
 
+// run simulates a seed in a profile.
 func run(seed uint64, p profile, trace io.Writer) Result {
 	return runDrawn(seed, drawn(seed), p, trace)
 }
 
+// runDrawn simulates a world whose random numbers come from d.
 func runDrawn(seed uint64, d *draws, p profile, trace io.Writer) Result {
 	return newWorld(seed, d, p, trace).playAtRandom()
 }
@@ -170,6 +174,7 @@ func (w *World) play() Result {
 	return r
 }
 
+// newWorld creates a world without nodes or members, and draws its settings.
 func newWorld(seed uint64, d *draws, p profile, trace io.Writer) *World {
 	w := &World{
 		seed: seed, rng: d, extra: d.aside(seed, ""), trace: trace,
@@ -219,7 +224,7 @@ func (w *World) populate() {
 	w.neighbours()
 }
 
-// stop ends everything that still waits.
+// stop ends the threads of the foreign processes.
 func (w *World) stop() {
 	for _, j := range w.jvms {
 		if j.up {
@@ -228,10 +233,13 @@ func (w *World) stop() {
 	}
 }
 
+// broken reports whether an invariant is broken.
 func (w *World) broken() bool { return len(w.breaches) > 0 }
 
+// breach records that an invariant is broken, which ends the world.
 func (w *World) breach(invariant, format string, args ...any) {
 	w.breaches = append(w.breaches, Breach{Invariant: invariant, Text: fmt.Sprintf(format, args...), At: w.now})
 }
 
+// ticking reports whether instants still come.
 func (w *World) ticking() bool { return !w.noTicks }

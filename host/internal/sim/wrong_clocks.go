@@ -59,7 +59,8 @@ func (m *member) retick() {
 	}
 }
 
-// learnTime passes to the core by how much the member's clock is ahead of the registry's.
+// learnTime passes to the core by how much the member's clock is ahead of the
+// registry's, in worlds where it learns that at once.
 func (m *member) learnTime() {
 	if (m.w.clocks.shown || m.w.missets) && m.st != nil && m.skew != m.offset {
 		m.skew = m.offset
@@ -92,8 +93,9 @@ func (l *ledger) timely(e protocol.Entry, by origin) {
 	}
 }
 
-// resumes reports whether the item is accounted for far ahead of the registry's clock, so
-// that an older instant may begin once all the same.
+// resumes reports whether the entry may begin though it is older than what its item is
+// accounted for: the item is accounted for far ahead of the registry's clock, since a
+// clock was wrong. It notes that for the check of the end.
 func (l *ledger) resumes(e protocol.Entry, old *protocol.View) bool {
 	c := &l.w.clocks
 	if !c.shown || lastOf(old, e.Item) <= l.w.registryTime()+tolerated {
