@@ -9,6 +9,7 @@ func Average(_ context.Context, r Request) ([][]int, error) {
 	return assign(r, averageOrder(r))
 }
 
+// averageOrder returns the indexes of the instances as they come.
 func averageOrder(r Request) []int {
 	order := make([]int, len(r.Instances))
 	for i := range order {

@@ -58,6 +58,8 @@ type items struct {
 
 type span struct{ from, to int }
 
+// add counts an item. An item right after the last range extends it; beyond the
+// most ranges, an item is only counted.
 func (s *items) add(item int) {
 	const most = 8
 	s.count++
@@ -68,6 +70,7 @@ func (s *items) add(item int) {
 	}
 }
 
+// String lists the ranges, and how many items are in none.
 func (s items) String() string {
 	var b strings.Builder
 	b.WriteString(s.what)

@@ -29,6 +29,7 @@ func builtins() []builtin {
 	}
 }
 
+// spellings returns all names of the strategy.
 func (b builtin) spellings() []string {
 	return append(slices.Clone(b.short), b.type3, b.class2, b.class3)
 }
@@ -57,6 +58,8 @@ func Names() []string {
 	return names
 }
 
+// unknown returns the error for a name of no strategy, with the one that was
+// probably meant.
 func unknown(name string) error {
 	const longest = 200 // of a name in a message; names come from the registry too
 	shown := name
@@ -85,4 +88,5 @@ func meant(name string) string {
 	return spelled[nearest.To(lastPart(name), lasts)]
 }
 
+// lastPart returns the class of a class name without its package.
 func lastPart(name string) string { return name[strings.LastIndexByte(name, '.')+1:] }

@@ -12,6 +12,8 @@ func Odevity(_ context.Context, r Request) ([][]int, error) {
 	return assign(r, odevityOrder(r))
 }
 
+// odevityOrder returns the indexes of the instances in the order in which Odevity
+// goes through them.
 func odevityOrder(r Request) []int {
 	order := averageOrder(r)
 	if JavaHash(r.Job)%2 == 0 {

@@ -15,6 +15,8 @@ func Rotate(_ context.Context, r Request) ([][]int, error) {
 	return assign(r, rotateOrder(r))
 }
 
+// rotateOrder returns the indexes of the instances in the order in which Rotate
+// goes through them.
 func rotateOrder(r Request) []int {
 	order := averageOrder(r)
 	offset := rotation(JavaHash(r.Job), len(order))

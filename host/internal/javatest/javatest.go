@@ -24,7 +24,8 @@ func Node(names ...string) string {
 	return strings.Join(append([]string{"/" + Namespace, Name}, names...), "/")
 }
 
-// Config returns the job's configuration as a member writes it.
+// Config returns the job's configuration as a member writes it, changed by change unless
+// that is nil.
 func Config(change func(*v21.Config)) string {
 	c := v21.Default()
 	c.JobName, c.JobClass, c.JobType, c.Cron, c.ShardingTotalCount = Name, Class, v21.Simple, "0 * * * * ?", 2
@@ -38,7 +39,8 @@ func Config(change func(*v21.Config)) string {
 	return string(text)
 }
 
-// File returns the job as a matching server's own file has it.
+// File returns the job as a matching server's own file has it, changed by change unless
+// that is nil.
 func File(change func(*job.Config)) []job.Config {
 	j := job.Config{
 		Name: Name, Cron: "0 * * * * ?", Shards: 2, Misfire: true, MonitorExecution: true, MaxClockSkew: -1, Strategy: "average",

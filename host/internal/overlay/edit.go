@@ -27,6 +27,8 @@ type piece struct {
 	stmts []ast.Stmt
 }
 
+// parsePiece parses an Old or a New: as an expression, as cases of a switch or else as
+// statements.
 func parsePiece(text string) (piece, error) {
 	if e, err := parser.ParseExpr(text); err == nil {
 		return piece{expr: e}, nil
@@ -45,7 +47,8 @@ func parsePiece(text string) (piece, error) {
 	return piece{stmts: f.Decls[0].(*ast.FuncDecl).Body.List[0].(*ast.BlockStmt).List}, nil
 }
 
-// apply edits a function.
+// apply edits a function. An expression that statements replace, or that is removed,
+// must be a statement of its own.
 func (e Edit) apply(fn *ast.FuncDecl) error {
 	old, err := parsePiece(e.Old)
 	if err != nil {
@@ -94,7 +97,7 @@ func eachPlace(v reflect.Value, visit func(reflect.Value)) {
 		if v.Type() == exprType || v.Type() == stmtType {
 			visit(v)
 		}
-		eachPlace(inner, visit) // unchanged: replacements are not visited
+		eachPlace(inner, visit) // inner is the original, so what visit has put there is not visited
 	case reflect.Pointer:
 		if !v.IsNil() {
 			eachPlace(v.Elem(), visit)
@@ -120,7 +123,8 @@ func (p piece) matches(place reflect.Value) bool {
 	return place.Type() == stmtType && same(reflect.ValueOf(p.stmts[0]), place.Elem())
 }
 
-// same compares two nodes, except for their positions.
+// same reports whether node v looks like the pattern p, except for positions. In p, _
+// stands for any expression, and an empty block for any block.
 func same(p, v reflect.Value) bool {
 	if p.Kind() == reflect.Interface {
 		p = p.Elem()
@@ -160,6 +164,8 @@ func same(p, v reflect.Value) bool {
 	}
 }
 
+// sameFields compares structs field by field. In the pattern p, a case with an empty
+// body stands for one with any body.
 func sameFields(p, v reflect.Value) bool {
 	if c, ok := reflect.TypeAssert[ast.CaseClause](p); ok && len(c.Body) == 0 {
 		return same(p.FieldByName("List"), v.FieldByName("List"))
@@ -167,6 +173,7 @@ func sameFields(p, v reflect.Value) bool {
 	return allSame(p.NumField(), p.Field, v.Field)
 }
 
+// allSame compares n fields or elements one by one.
 func allSame(n int, p, v func(int) reflect.Value) bool {
 	for i := range n {
 		if !same(p(i), v(i)) {
@@ -176,7 +183,9 @@ func allSame(n int, p, v func(int) reflect.Value) bool {
 	return true
 }
 
-// put replaces a place by the piece.
+// put replaces a place by the piece, whose text is New. Code that is replaced by false
+// or true, or removed, stays in the text unevaluated, so that what it names is still
+// used.
 func (p piece) put(place reflect.Value, text string) error {
 	old := place.Interface()
 	switch {
@@ -204,7 +213,8 @@ func (p piece) put(place reflect.Value, text string) error {
 	return nil
 }
 
-// instead returns a condition that is no longer evaluated.
+// instead returns a condition that has the value of word, false or true: op never
+// evaluates old then.
 func instead(word string, op token.Token, old ast.Expr) ast.Expr {
 	return &ast.ParenExpr{X: &ast.BinaryExpr{X: ast.NewIdent(word), Op: op, Y: &ast.ParenExpr{X: old}}}
 }

@@ -58,6 +58,7 @@ func (o *Overlay) Add(number int, edits []Edit) error {
 		}
 		body := fset.Position(fn.Body.Lbrace).Offset
 		if f.calls[body] == nil {
+			// The call goes into the function as it was; fn is edited below.
 			_, original, untouched, err := o.find(name)
 			if err != nil {
 				return err
@@ -80,6 +81,7 @@ func (o *Overlay) Add(number int, edits []Edit) error {
 	return nil
 }
 
+// copyName is the name of the copy of a function that a mutant calls.
 func copyName(fn string, number int) string { return fmt.Sprintf("%s_mutant%d", fn, number) }
 
 // formatted prints a function without its positions, which are no longer valid.
@@ -143,7 +145,8 @@ func declared(fn *ast.FuncDecl) string {
 	return fmt.Sprintf("%s.%s", t, fn.Name)
 }
 
-// edited returns the text of a file with all copies.
+// edited returns the text of a file with all copies at its end. Each function that has
+// copies begins by calling the mutant's, and parameters without a name get one for that.
 func (f *overlaid) edited() []byte {
 	var out bytes.Buffer
 	done := 0
@@ -208,8 +211,8 @@ func (d *dispatch) code() string {
 	return code.String() + " };"
 }
 
-// Build compiles the tests of the package in a folder with the overlay. It writes the
-// results to dir.
+// Build compiles the tests of the package in a folder with the overlay, and returns the
+// path of the binary. It writes everything to dir.
 func (o *Overlay) Build(ctx context.Context, tested, dir string) (string, error) {
 	replace := map[string]string{}
 	put := func(path string, text []byte) error {
@@ -217,7 +220,7 @@ func (o *Overlay) Build(ctx context.Context, tested, dir string) (string, error)
 		if err != nil {
 			return fmt.Errorf("find %s: %w", path, err)
 		}
-		if replace[full] != "" {
+		if replace[full] != "" { // mutant_number.go of a package with several edited files
 			return nil
 		}
 		replace[full] = filepath.Join(dir, fmt.Sprintf("%d.go", len(replace)))

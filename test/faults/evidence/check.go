@@ -133,6 +133,7 @@ type checker struct {
 	rows   map[attempt][]trace.Row
 }
 
+// found reports a finding.
 func (c *checker) found(k Kind, format string, args ...any) {
 	c.report.Findings = append(c.report.Findings, Finding{k, fmt.Sprintf(format, args...)})
 }
@@ -226,6 +227,8 @@ func (c *checker) tokens(guests []*guest) {
 			newest = g
 		case g.era < newest.era:
 		default:
+			// If its server was frozen when newest started, the guest wrote its first
+			// line only when it woke.
 			if _, woke := c.frozenAt(g, newest.first().At); !woke || g.token == newest.token {
 				c.found(Token, "%s started after %s", g, newest)
 			}
@@ -264,6 +267,7 @@ func (c *checker) elements(guests []*guest) {
 	}
 }
 
+// succeeded reports whether a row says that the attempt succeeded.
 func (c *checker) succeeded(a attempt) bool {
 	return slices.ContainsFunc(c.rows[a], func(r trace.Row) bool { return r.State == trace.Succeeded })
 }
@@ -312,7 +316,7 @@ func (c *checker) agree(guests []*guest) {
 	for _, g := range guests {
 		reported[g.attempt] = g
 		rows := c.rows[g.attempt]
-		if len(rows) == 0 && c.eras[g.era].last[g.item] != g {
+		if len(rows) == 0 && c.eras[g.era].last[g.item] != g { // else its row went with the data
 			c.found(Row, "%s has no row", g)
 		}
 		for _, r := range rows {
@@ -364,6 +368,7 @@ func (c *checker) accounts() {
 	}
 }
 
+// account compares the rows of a job, in one era, with its schedule.
 func (c *checker) account(e era, j Job, rows []trace.Row) {
 	in := trace.CheckInput{
 		Job: j.Name, From: e.from, To: e.to,

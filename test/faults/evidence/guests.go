@@ -169,7 +169,7 @@ func (e era) start(i item) int64 {
 	return e.from
 }
 
-// open returns the instant after which it need not be.
+// open returns the instant up to which an item must be accounted for.
 func (e era) open(i item) int64 {
 	if e.last[i] == nil {
 		return e.to

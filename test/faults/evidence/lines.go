@@ -58,6 +58,8 @@ func Read(r io.Reader) ([]Line, error) {
 	}
 }
 
+// parse parses a line, in which the run is job/item/id. The id of a scheduled run is its
+// instant.
 func parse(text string) (Line, error) {
 	f := strings.Split(text, " ")
 	if len(f) < fields {
@@ -98,6 +100,7 @@ func parse(text string) (Line, error) {
 // numbers parses several numbers and keeps the first error.
 type numbers struct{ err error }
 
+// read parses a number that must not be negative.
 func (n *numbers) read(s string) int64 {
 	i, err := strconv.ParseInt(s, 10, 64)
 	if err == nil && i < 0 {

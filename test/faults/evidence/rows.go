@@ -26,6 +26,7 @@ func unique(rows []trace.Row) []trace.Row {
 	return kept
 }
 
+// compareAttempts orders rows by what they are about, as trace.Check needs them.
 func compareAttempts(a, b trace.Row) int {
 	return cmp.Or(cmp.Compare(a.Instant, b.Instant), cmp.Compare(a.Item, b.Item), cmp.Compare(a.Job, b.Job),
 		cmp.Compare(a.Run, b.Run), cmp.Compare(a.Attempt, b.Attempt))

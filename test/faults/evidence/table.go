@@ -39,6 +39,7 @@ func seconds(d []time.Duration, i int) string {
 	return slices.Sorted(slices.Values(d))[i].Round(10 * time.Millisecond).String()
 }
 
+// margin formats a Margin, which is negative if there was none.
 func margin(d time.Duration) string {
 	if d < 0 {
 		return "-"

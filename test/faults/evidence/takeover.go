@@ -7,6 +7,7 @@ import "time"
 func (c *checker) takeovers(guests []*guest) {
 	for _, hit := range c.in.Hit {
 		for i, g := range guests {
+			// It was not open on that server then.
 			if g.ip() != hit.Server || g.first().At > hit.At || g.last().At < hit.At-silence || g.end {
 				continue
 			}

@@ -45,7 +45,7 @@ type evidence struct {
 	file *os.File
 }
 
-// open opens the file; only tests use another name.
+// open opens the file of the evidence. Only tests name another one.
 func open(c wasmjob.Context) (*evidence, error) {
 	name, ok := c.Config("file")
 	if !ok {
@@ -60,8 +60,8 @@ func open(c wasmjob.Context) (*evidence, error) {
 
 func (e *evidence) close() { _ = e.file.Close() } // what matters was synced
 
-// tell appends a line.
-func (e *evidence) tell(word string, more ...string) error {
+// report appends a line.
+func (e *evidence) report(word string, more ...string) error {
 	now, err := e.c.Now()
 	if err != nil {
 		return err
@@ -76,7 +76,7 @@ func (e *evidence) tell(word string, more ...string) error {
 
 // reportSynced appends a line and waits until it is on the disk.
 func (e *evidence) reportSynced(word string) error {
-	if err := e.tell(word); err != nil {
+	if err := e.report(word); err != nil {
 		return err
 	}
 	if err := e.file.Sync(); err != nil {
@@ -85,7 +85,8 @@ func (e *evidence) reportSynced(word string) error {
 	return nil
 }
 
-// part parses the parameter of the item.
+// part parses the parameter of the item: how many milliseconds to work or how many
+// elements a batch has, and whether the guest is deaf.
 func part(c wasmjob.Context) (amount int, deaf bool, err error) {
 	param, _ := c.Param()
 	number, rest, _ := strings.Cut(param, " ")
@@ -115,7 +116,7 @@ func work(c wasmjob.Context) error {
 		if err := e.wait(min(left, beat), deaf); err != nil {
 			return err
 		}
-		if err := e.tell("beat"); err != nil {
+		if err := e.report("beat"); err != nil {
 			return err
 		}
 	}
@@ -184,7 +185,7 @@ func process(c wasmjob.Context, in wasmjob.Batch) error {
 		return err
 	}
 	for _, element := range elements {
-		if err := e.tell("element", string(element)); err != nil {
+		if err := e.report("element", string(element)); err != nil {
 			return err
 		}
 		if err := e.wait(beat, false); err != nil {

@@ -288,6 +288,8 @@ func (k *checker) miss(s Span, item int, t int64) {
 	switch {
 	case why == "":
 		k.found(s, t, "item %d did not run; before it was %s's; %s", item, before.Member, k.facts(s, item, t))
+	// A member of ours that got the item from ElasticJob writes a row for what it
+	// missed.
 	case (why == Away || why == Misfired) && after.Start != 0 && !after.Java && before.Java && !k.gap(item, t):
 		k.found(s, t, "item %d did not run and has no row, and %s has it now; %s", item, after.Member, k.facts(s, item, t))
 	default:
@@ -321,6 +323,8 @@ func (k *checker) overlaps() {
 	}
 }
 
+// overlap reports that run r of an item began while the run last had not ended, unless
+// there is an excuse.
 func (k *checker) overlap(item int, last, r Run) {
 	s := at(k.in.Spans, r.Start)
 	if s == nil {
@@ -333,6 +337,7 @@ func (k *checker) overlap(item int, last, r Run) {
 	k.found(*s, r.Start, "item %d started on %s while %s still ran it, for %d ms; %s", item, r.Member, last.Member, last.End-r.Start, k.facts(*s, item, r.Start))
 }
 
+// members lists who began the runs, and when.
 func members(runs []Run) string {
 	var all []string
 	for _, r := range runs {
@@ -347,6 +352,7 @@ func (k *checker) excuse(s Span, why Reason, item int, t int64, evidence string)
 	k.report.Excuses = append(k.report.Excuses, Excuse{Reason: why, Role: s.Role, Event: s.Event, Item: item, At: t, Evidence: evidence})
 }
 
+// found reports a fault of an instant.
 func (k *checker) found(s Span, t int64, format string, args ...any) {
 	k.row(s).Faults++
 	k.report.Findings = append(k.report.Findings, fmt.Sprintf("%s, %s, %d: ", s.Role, s.Event, t)+fmt.Sprintf(format, args...))

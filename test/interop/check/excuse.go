@@ -237,6 +237,7 @@ func (k *checker) twice(a, b Run) (Reason, string) {
 			return why, evidence
 		}
 	}
+	// The second run is more likely the one too many.
 	for _, r := range []Run{b, a} {
 		if why, evidence := k.extra(r); why != "" {
 			return why, evidence
@@ -320,6 +321,8 @@ func (k *checker) fired(member string, instant int64) JavaLine {
 	return k.in.JavaLines[i]
 }
 
+// firedWithin reports whether a member of ElasticJob fired any instant after from, up to
+// to.
 func (k *checker) firedWithin(member string, from, to int64) bool {
 	return slices.ContainsFunc(k.in.JavaLines, func(t JavaLine) bool { return t.Word == "fired" && t.Member == member && t.At > from && t.At <= to })
 }

@@ -21,6 +21,8 @@ const (
 	configNode    = "config"
 )
 
+// ownerNode, runningNode and failoverNode are nodes of an item: of its owner, and the
+// marks of its run and of its taker.
 func ownerNode(item int) string    { return fmt.Sprintf("sharding/%d/instance", item) }
 func runningNode(item int) string  { return fmt.Sprintf("sharding/%d/running", item) }
 func failoverNode(item int) string { return fmt.Sprintf("sharding/%d/failover", item) }
@@ -31,6 +33,7 @@ type tree struct {
 	sessions map[int64]string // the addresses of instances
 }
 
+// grow sorts ZooKeeper's log by node. Who creates an instance names its session.
 func grow(log []Change) tree {
 	t := tree{map[string][]Change{}, map[int64]string{}}
 	for _, c := range log {
