@@ -136,6 +136,8 @@ type checker struct {
 	report   Report
 }
 
+// add checks the next row. Successive rows of one run are its attempts, which group collects:
+// they are checked when the row of another run or a gap comes.
 func (c *checker) add(row Row) error {
 	if row.Job != c.in.Job {
 		return fmt.Errorf("check %s: row of job %s among the rows", c.in.Job, row.Job)
@@ -146,7 +148,7 @@ func (c *checker) add(row Row) error {
 	}
 	c.prev, c.hasPrev = row, true
 	c.report.Rows++
-	if max(row.Instant, lastOf(row)) <= c.in.From {
+	if max(row.Instant, lastOf(row)) <= c.in.From { // it ends before the window
 		return nil
 	}
 	if c.group.rows > 0 && row.Count == 0 && row.Item == c.group.first.Item &&
@@ -176,6 +178,7 @@ func unrun(row Row) bool {
 	return row.Attempt == 0 && (row.State == Skipped || row.State == Missed)
 }
 
+// join adds the next attempt of the run, which should have the next number.
 func (g *group) join(row Row) {
 	switch row.Attempt {
 	case g.last.Attempt:
@@ -187,6 +190,7 @@ func (g *group) join(row Row) {
 	g.count(row)
 }
 
+// count counts a row of the run, and whether it is final.
 func (g *group) count(row Row) {
 	g.rows++
 	g.last = row
@@ -209,6 +213,7 @@ func (c *checker) closeRun() {
 	at := Finding{Job: row.Job, Item: row.Item, Run: row.Run, First: row.Instant, Last: row.Instant}
 	st := c.account(row.Item)
 
+	// A retry and a failover keep the id of their run, which may be that of a trigger.
 	named := row.Cause != Trigger && row.Run == strconv.FormatInt(row.Instant, 10)
 	if row.Cause != Trigger && row.Cause != Retry && row.Cause != Failover && !named {
 		c.found(at, Malformed, "run id %q is not that of its instant", row.Run)
@@ -236,6 +241,8 @@ func (c *checker) closeRun() {
 // began reports whether a row of this state stands for a guest that ran.
 func began(s State) bool { return s != Skipped && s != Missed }
 
+// gap checks the row of a gap. Its count and its end are checked by a bound when the pass has
+// reached that end.
 func (c *checker) gap(row Row) {
 	last := lastOf(row)
 	at := Finding{Job: row.Job, Item: row.Item, Run: row.Run, First: row.Instant, Last: last}
@@ -259,6 +266,7 @@ func lastOf(row Row) int64 {
 // the pass before first.
 func (c *checker) cover(st *account, first, last int64, run string) int64 {
 	c.advance(first)
+	// Number and last of the instants before first, which the pass has just reached.
 	before, latest := c.ticks.n, c.ticks.last
 	if c.ticks.n > 0 && c.ticks.last == first {
 		before, latest = c.ticks.n-1, c.ticks.prev
@@ -284,7 +292,8 @@ func (c *checker) cover(st *account, first, last int64, run string) int64 {
 	return before
 }
 
-// missing reports that count instants after st.base, up to last, have no row.
+// missing reports that count instants after st.base, up to last, have no row. A single one may be
+// of a run that is still going on, so it is held; with atEnd no run is.
 func (c *checker) missing(st *account, last, count int64, atEnd bool) {
 	if count <= 0 {
 		return
@@ -314,6 +323,7 @@ func (c *checker) hold(st *account, f Finding) {
 	st.held = &f
 }
 
+// release reports the finding that was held for the item, since its run has ended.
 func (c *checker) release(st *account) {
 	if st.held != nil {
 		c.keep(*st.held)
@@ -321,6 +331,7 @@ func (c *checker) release(st *account) {
 	}
 }
 
+// account returns the account of an item, and opens one if it has none.
 func (c *checker) account(item int) *account {
 	st := c.items[item]
 	if st == nil {
@@ -330,11 +341,13 @@ func (c *checker) account(item int) *account {
 	return st
 }
 
+// found reports a finding of a kind.
 func (c *checker) found(at Finding, kind Kind, format string, args ...any) {
 	at.Kind, at.Detail = kind, fmt.Sprintf(format, args...)
 	c.keep(at)
 }
 
+// keep adds a finding to the report, or only counts it beyond the limit.
 func (c *checker) keep(f Finding) {
 	if len(c.report.Findings) >= c.in.Limit {
 		c.report.More++

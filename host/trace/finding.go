@@ -78,6 +78,7 @@ func (f Finding) MarshalJSON() ([]byte, error) {
 	return b, nil
 }
 
+// moment formats a time, to the millisecond.
 func moment(ms int64, zone *time.Location) string {
 	return time.UnixMilli(ms).In(zone).Format("2006-01-02T15:04:05.999Z07:00")
 }

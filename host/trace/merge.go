@@ -64,12 +64,14 @@ type head struct {
 	more bool
 }
 
+// newHead reads the first row of a history.
 func newHead(next func() (Row, error, bool)) *head {
 	h := &head{next: next}
 	h.advance()
 	return h
 }
 
+// advance reads the next row of the history.
 func (h *head) advance() { h.row, h.err, h.more = h.next() }
 
 // least returns the history whose row comes first, or a history that cannot be read; nil when

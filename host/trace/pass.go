@@ -19,8 +19,9 @@ func (c *checker) open(from int64) {
 	}
 }
 
-// follow switches to the schedule of the row if it differs. Runs that began under the earlier
-// schedule are checked against that.
+// follow switches to the schedule of the row if it differs. What the earlier schedule has left to
+// check is checked first; runs that may still be going on are held on. Only a row of a scheduled
+// instant shows the schedule.
 func (c *checker) follow(row Row) {
 	name := cmp.Or(row.Schedule, c.in.Schedule)
 	scheduled := row.Count != 0 || row.Run == strconv.FormatInt(row.Instant, 10)
@@ -49,6 +50,8 @@ func (c *checker) follow(row Row) {
 	}
 }
 
+// finish checks what is left after the last row. If Open is known, it reports the instants up to
+// it that have no row, and the runs that are not going on any more.
 func (c *checker) finish() {
 	c.closeRun()
 	if c.in.Open != nil && c.instants != nil {
@@ -124,6 +127,7 @@ type ticks struct {
 	last, prev int64 // the last two instants
 }
 
+// advance counts the instants up to and including to.
 func (t *ticks) advance(instants Instants, to int64) {
 	if to <= t.at {
 		return
@@ -152,6 +156,7 @@ type bound struct {
 // bounds are the bounds ahead of the pass, nearest first.
 type bounds []bound
 
+// push adds a bound, after others of the same time.
 func (b *bounds) push(x bound) {
 	at, _ := slices.BinarySearchFunc(*b, x.at+1, func(b bound, at int64) int { return cmp.Compare(b.at, at) })
 	*b = slices.Insert(*b, at, x)

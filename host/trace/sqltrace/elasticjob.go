@@ -145,6 +145,8 @@ func (s *Store) purgeIDs(ctx context.Context, table string, old *conditions, aft
 	})
 }
 
+// failureOf returns what ElasticJob's console shows as the cause of a failure: the guest's error
+// or else the state and its reason.
 func failureOf(r *trace.Row) string {
 	if r.Error != "" {
 		return r.Error
@@ -155,6 +157,7 @@ func failureOf(r *trace.Row) string {
 	return string(r.State)
 }
 
+// sourceOf returns ElasticJob's word for a cause. It knows only three.
 func sourceOf(c trace.Cause) string {
 	switch c {
 	case trace.Misfire, trace.CatchUp:

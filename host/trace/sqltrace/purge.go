@@ -92,6 +92,7 @@ type expired struct {
 	oldest *trace.Row // rows before this one are selected; nil: none
 }
 
+// has reports whether e selects the row; an e that is nil selects none.
 func (e *expired) has(r *trace.Row) bool {
 	return e != nil && (r.Instant < e.cutoff && r.Last < e.cutoff ||
 		e.oldest != nil && cmp.Or(cmp.Compare(r.Instant, e.oldest.Instant), cmp.Compare(r.Item, e.oldest.Item), cmp.Compare(r.Run, e.oldest.Run)) < 0)
@@ -185,6 +186,7 @@ func (s *Store) purgeSome(ctx context.Context, old *expired) (int64, error) {
 	return int64(len(keys)), nil
 }
 
+// oldest returns the keys of the first rows, in order, that old selects: at most a chunk.
 func (s *Store) oldest(ctx context.Context, old *expired) ([]trace.Row, error) {
 	rows, err := s.query(ctx, "SELECT job, item, run, attempt FROM wasmjobd_run"+old.String()+
 		" ORDER BY "+old.order+" LIMIT ?", append(slices.Clip(old.args), purgeChunk)...)

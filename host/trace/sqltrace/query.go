@@ -80,6 +80,7 @@ func (r *Reader) spell(f Filter, limit int) (query string, args []any, err error
 	return "SELECT " + columns + " FROM wasmjobd_run" + w.String() + f.order() + " LIMIT ?", append(w.args, limit+1), nil
 }
 
+// withoutLogs replaces the column of the logs by NULL, so that their texts are not read.
 func withoutLogs(columns string) string { return strings.Replace(columns, guestLog, "NULL", 1) }
 
 // conditions are joined by AND.
@@ -88,11 +89,13 @@ type conditions struct {
 	args  []any
 }
 
+// add adds a condition, with a value for each ? in it.
 func (c *conditions) add(part string, args ...any) {
 	c.parts = append(c.parts, part)
 	c.args = append(c.args, args...)
 }
 
+// String returns the WHERE clause; empty if there are no conditions.
 func (c *conditions) String() string {
 	if len(c.parts) == 0 {
 		return ""
@@ -100,6 +103,7 @@ func (c *conditions) String() string {
 	return " WHERE " + strings.Join(c.parts, " AND ")
 }
 
+// where returns the filter as conditions. An error is about the cursor.
 func (f Filter) where() (*conditions, error) {
 	w := &conditions{}
 	if !isText(f.Job) || !isText(f.Run) || !isWord(string(f.State)) || !isWord(string(f.Cause)) || f.Item != nil && !isNumber(*f.Item) {
@@ -160,7 +164,7 @@ func (f Filter) after(w *conditions, c trace.Place) {
 		w.add("(instant_ms, job, item, run, attempt) < (?, ?, ?, ?, ?)", c.Instant, c.Job, c.Item, c.Run, c.Attempt)
 	case f.Job == c.Job:
 		w.add("(instant_ms, item, run, attempt) < (?, ?, ?, ?)", c.Instant, c.Item, c.Run, c.Attempt)
-	case f.Job > c.Job:
+	case f.Job > c.Job: // at the cursor's instant, rows of this job came before it
 		w.add("instant_ms < ?", c.Instant)
 	}
 }
@@ -184,6 +188,7 @@ func (f Filter) Has(r *trace.Row) (bool, error) {
 // After returns the cursor for the page that begins after a row, in any history.
 func After(r *trace.Row) string { return trace.PlaceOf(r).String() }
 
+// parseCursor reads a cursor, which comes from outside, and refuses what a database might.
 func parseCursor(s string) (trace.Place, error) {
 	// JSON may lengthen a name sixfold, and base64 adds a third.
 	if len(s) > 2*MaxName*8+200 {
@@ -224,6 +229,7 @@ func (r *Reader) Rows(ctx context.Context, job string, from, to int64) iter.Seq2
 		" ORDER BY instant_ms, item, run, attempt", []any{job, to, from, from})
 }
 
+// scan yields the rows of a query that selects the columns of r.columns in their order.
 func (r *Reader) scan(ctx context.Context, query string, args []any) iter.Seq2[trace.Row, error] {
 	return func(yield func(trace.Row, error) bool) {
 		rows, err := r.query(ctx, query, args...)

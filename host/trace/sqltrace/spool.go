@@ -34,6 +34,7 @@ func OpenSpool(ctx context.Context, to *Store, file Location, log *slog.Logger) 
 	return openSpool(ctx, to, file, log, MaxSpool)
 }
 
+// openSpool is OpenSpool with a file of at most most bytes.
 func openSpool(ctx context.Context, to *Store, file Location, log *slog.Logger, most int64) (*Spool, error) {
 	f, err := Open(ctx, file.bounded(most))
 	if err != nil {
@@ -88,6 +89,7 @@ func (s *Spool) keep(ctx context.Context, batch []trace.Row) error {
 	return err
 }
 
+// take takes the token of turn, or fails when ctx ends. give returns it.
 func (s *Spool) take(ctx context.Context) error {
 	select {
 	case s.turn <- struct{}{}:

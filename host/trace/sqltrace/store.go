@@ -38,10 +38,12 @@ type Reader struct {
 	columns string // to read rows from
 }
 
+// query runs a query whose parameters are question marks, in the database's form.
 func (r *Reader) query(ctx context.Context, statement string, args ...any) (*sql.Rows, error) {
 	return r.db.QueryContext(ctx, r.dialect.bind(statement), args...)
 }
 
+// queryRow is query for a single row.
 func (r *Reader) queryRow(ctx context.Context, statement string, args ...any) *sql.Row {
 	return r.db.QueryRowContext(ctx, r.dialect.bind(statement), args...)
 }
@@ -204,6 +206,7 @@ func (s *Store) exclusively(ctx context.Context, what string, do func(context.Co
 	})
 }
 
+// transact runs do in one transaction, which an error of do rolls back.
 func (r *Reader) transact(ctx context.Context, what string, do func(*sql.Tx) error) error {
 	tx, err := r.db.BeginTx(ctx, &sql.TxOptions{Isolation: r.dialect.isolation})
 	if err != nil {

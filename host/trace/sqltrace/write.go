@@ -79,6 +79,7 @@ func (s *Store) Write(ctx context.Context, batch []trace.Row) error {
 	})
 }
 
+// storable refuses a row that some kind of database can never store. The error is trace.ErrRow.
 func storable(r *trace.Row) error {
 	var problem string
 	switch {

@@ -77,6 +77,7 @@ type shared struct {
 	err    error
 }
 
+// get returns the shared server, and starts it for the first test.
 func (s *shared) get(t testing.TB, k *kind) *Server {
 	t.Helper()
 	s.once.Do(func() { s.server, s.err = start(k) })
@@ -93,7 +94,7 @@ type Main struct{ M interface{ Run() int } }
 func (m Main) Run() int {
 	code := m.M.Run()
 	for _, s := range []*shared{&sharedPostgres, &sharedMariaDB} {
-		s.once.Do(func() {})
+		s.once.Do(func() {}) // none is started from now on
 		if s.server != nil {
 			s.server.remove()
 		}
@@ -101,6 +102,7 @@ func (m Main) Run() int {
 	return code
 }
 
+// remove ends the server and deletes its folder.
 func (s *Server) remove() {
 	s.process.end(s.kind.stop)
 	_ = os.RemoveAll(s.dir) // it is in the system's temporary folder
@@ -133,6 +135,7 @@ func (s *Server) Secure(t testing.TB, cert, key []byte) {
 	s.Restart(t)
 }
 
+// start starts a server of a kind in a few attempts.
 func start(k *kind) (*Server, error) {
 	var errs error
 	for range tries { // another process may take the port first
@@ -145,6 +148,7 @@ func start(k *kind) (*Server, error) {
 	return nil, errs
 }
 
+// startOnce creates the data of a server, starts it, and waits until it accepts queries.
 func startOnce(k *kind) (*Server, error) {
 	dir, err := os.MkdirTemp("", "sqltest-") // the server's user could not enter a test's own folder
 	if err != nil {
@@ -210,6 +214,7 @@ func (s *Server) launch() error {
 	return nil
 }
 
+// end ends the server by a signal and waits for that.
 func (p *process) end(how syscall.Signal) {
 	_ = p.cmd.Process.Signal(how) // it may have ended
 	<-p.ended
@@ -246,6 +251,7 @@ func (s *Server) await() error {
 	}
 }
 
+// log returns the end of the server's log, for messages.
 func (s *Server) log() string {
 	text, err := os.ReadFile(filepath.Join(s.dir, "log"))
 	if err != nil {
@@ -338,6 +344,7 @@ func freePort() (int, error) {
 	return l.Addr().(*net.TCPAddr).Port, nil
 }
 
+// strict reports whether tests must not be left out, as in CI.
 func strict() bool { return os.Getenv("WASMJOBD_STRICT") == "1" }
 
 // installation serialises installations: the package manager's lock would refuse the second.
@@ -372,6 +379,7 @@ func find(t testing.TB, pattern, debian string) string {
 	return path
 }
 
+// last returns the last file that matches; empty: there is none.
 func last(pattern string) string {
 	found, err := filepath.Glob(pattern)
 	if err != nil || len(found) == 0 {
@@ -380,6 +388,7 @@ func last(pattern string) string {
 	return found[len(found)-1]
 }
 
+// write writes a file into the server's folder and returns its path.
 func write(dir, name string, lines ...string) string {
 	path := filepath.Join(dir, name)
 	if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")+"\n"), 0o644); err != nil { //nolint:gosec // another user must read it, and it contains no secret
