@@ -63,6 +63,7 @@ export function env(name: string): string | null {
   return null;
 }
 
+// Writes a text, piece by piece if the host takes only a part at once. It gives up at an error.
 function write(fd: i32, text: string): void {
   const bytes = String.UTF8.encode(text, false, String.UTF8.ErrorMode.REPLACE);
   let from = changetype<usize>(bytes);

@@ -181,6 +181,7 @@ __attribute__((noreturn)) extern void wasmjob_fake_trap(void);
 
 /* ---- Texts ---- */
 
+/* The length of a text; NULL is empty. */
 static inline int32_t wasmjob_strlen(const char *text) {
   int32_t n = 0;
   if (text)
@@ -193,11 +194,13 @@ static inline int32_t wasmjob_room(size_t cap) {
   return cap == 0 ? 0 : cap > INT32_MAX ? INT32_MAX : (int32_t)(cap - 1);
 }
 
+/* Closes a text that was read with a zero byte. If it did not fit, or there is none, buf holds the empty text. */
 static inline int32_t wasmjob_closed(int32_t n, void *buf, size_t cap) {
   if (cap > 0) ((char *)buf)[n >= 0 && (size_t)n < cap ? n : 0] = 0;
   return n;
 }
 
+/* The name of a code, for reasons and log lines. */
 static inline const char *wasmjob_error_name(int32_t code) {
   switch (code) {
   case WASMJOB_ERR_UNKNOWN_FIELD: return "unknown field";
@@ -217,6 +220,7 @@ static inline const char *wasmjob_error_name(int32_t code) {
 
 /* ---- The run ---- */
 
+/* Reads a text field. */
 static inline int32_t wasmjob_text(int32_t field, char *buf, size_t cap) {
   return wasmjob_closed(wasmjob_v1_ctx_str(field, buf, wasmjob_room(cap)), buf, cap);
 }
@@ -370,15 +374,18 @@ struct wasmjob_request {
   size_t body_len;
 };
 
+/* Appends bytes as far as they fit, and returns the length that all need. */
 static inline size_t wasmjob_append(char *buf, size_t cap, size_t at, const void *from, size_t len) {
   for (size_t i = 0; i < len && at + i < cap; i++) buf[at + i] = ((const char *)from)[i];
   return at + len;
 }
 
+/* The same for a text. */
 static inline size_t wasmjob_append_text(char *buf, size_t cap, size_t at, const char *text) {
   return wasmjob_append(buf, cap, at, text, (size_t)wasmjob_strlen(text));
 }
 
+/* Whether a text has no line break, which would add lines to the head of a request. */
 static inline int wasmjob_one_line(const char *text) {
   while (*text && *text != '\n' && *text != '\r') text++;
   return *text == 0;

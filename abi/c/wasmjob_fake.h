@@ -125,21 +125,25 @@ static inline void wasmjob_fake_wrong(const char *what) {
   wasmjob_fake_trap();
 }
 
+/* Whether one of the phases runs. */
 static inline int wasmjob_fake_in(int phases) { return (wasmjob_fake.phase & phases) != 0; }
 
 #define WASMJOB_FAKE_JOB (WASMJOB_FAKE_RUN | WASMJOB_FAKE_FETCH | WASMJOB_FAKE_PROCESS)
 #define WASMJOB_FAKE_ONLY(phases) \
   if (!wasmjob_fake_in(phases)) return WASMJOB_ERR_WRONG_PHASE
 
+/* Answers a read as the host does: with the full length, and the value if it fits. */
 static inline int32_t wasmjob_fake_give(const void *data, int32_t len, void *buf, int32_t cap) {
   if (len <= cap && len > 0) memcpy(buf, data, (size_t)len);
   return len;
 }
 
+/* The same for a text; NULL: there is none. */
 static inline int32_t wasmjob_fake_text(const char *text, void *buf, int32_t cap) {
   return text ? wasmjob_fake_give(text, (int32_t)strlen(text), buf, cap) : WASMJOB_ERR_NOT_FOUND;
 }
 
+/* The value of a key, or NULL. */
 static inline const char *wasmjob_fake_find(const struct wasmjob_fake_pair *all, const void *key, int32_t klen) {
   for (; all && all->key; all++)
     if (strlen(all->key) == (size_t)klen && memcmp(all->key, key, (size_t)klen) == 0) return all->value;
@@ -264,6 +268,7 @@ int32_t wasmjob_v1_batch_ack(int32_t index, int32_t outcome) {
   return 0;
 }
 
+/* The index of a value of the state; if there is none of that key, the number of values. */
 static inline int wasmjob_fake_place(const void *key, int32_t klen) {
   int i = 0;
   while (i < wasmjob_fake.values &&
@@ -314,6 +319,7 @@ int32_t wasmjob_v1_http_request(const void *req, int32_t len) {
   return wasmjob_fake.answer < 0 ? wasmjob_fake.answer : 0;
 }
 
+/* Whether the handle is that of an open response. */
 static inline int wasmjob_fake_open(int32_t handle) { return handle == 0 && wasmjob_fake.answer > 0; }
 
 int32_t wasmjob_v1_http_status(int32_t handle) { return wasmjob_fake_open(handle) ? wasmjob_fake.answer : WASMJOB_ERR_INVALID; }
@@ -337,6 +343,7 @@ int32_t wasmjob_v1_http_close(int32_t handle) {
   return 0;
 }
 
+/* Whether there is such an instance, or such an item. */
 static inline int wasmjob_fake_instance(int32_t i) { return i >= 0 && i < wasmjob_fake.instances; }
 static inline int wasmjob_fake_item(int32_t i) {
   return i >= 0 && i < wasmjob_fake.number[WASMJOB_FIELD_SHARDING_TOTAL - 100] && i < WASMJOB_FAKE_MANY;

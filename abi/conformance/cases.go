@@ -29,6 +29,7 @@ func module(name string) []byte {
 	return b
 }
 
+// request returns a basic request for a module of wat/ as a job of a kind.
 func request(name, kind string) Request { return Guest{Module: module(name)}.request(kind, "") }
 
 // HostCases returns the cases that check a host. Some need files, which it creates in
@@ -65,13 +66,18 @@ func sorted[K cmp.Ordered, V any](m map[K]V) iter.Seq2[K, V] {
 	}
 }
 
+// item returns the request for item i. Most modules of wat/ choose by the item's number
+// what to do, so one module has many cases.
 func item(r Request, i int) Request {
 	r.Run.Item, r.Run.Total = i, 1000
 	return r
 }
 
+// passes wants a run that succeeds.
 func passes() Want { return Want{Verdict: one("ok"), Code: new(int32(0))} }
 
+// entry adds cases about how an entry ends: its codes, its reason, its traps, and that the
+// next run has a fresh instance.
 func entry(add adder) {
 	const rule = "ABI.md: Results"
 	add("ok", rule, request("ok", "simple"), passes())
@@ -96,6 +102,7 @@ func entry(add adder) {
 	add("fresh: again", "ABI.md: Rules, 8", item(request("fresh", "simple"), 0), passes())
 }
 
+// utf8Reason requires that the host has made the reason UTF-8.
 func utf8Reason(a Answer) error {
 	if strings.ToValidUTF8(a.Reason, "") != a.Reason {
 		return fmt.Errorf("the reason is not UTF-8: %q", a.Reason)
@@ -103,6 +110,8 @@ func utf8Reason(a Answer) error {
 	return nil
 }
 
+// read adds cases about what a guest reads of its run. The item's number names a field,
+// and the result is its value or the error code.
 func read(add adder) {
 	const rule = "REFERENCE.md: Fields"
 	for id, want := range sorted(map[int]string{
@@ -134,6 +143,8 @@ func read(add adder) {
 	add("room", "ABI.md: Rules, 3", request("room", "simple"), passes())
 }
 
+// mistakes adds cases of calls that a guest must not make. Each of the 21 of the module
+// "outside" names memory outside of its own.
 func mistakes(add adder) {
 	const rule = "ABI.md: Rules, 4"
 	for i := range 21 {
@@ -154,6 +165,7 @@ func mistakes(add adder) {
 	add("arguments", "REFERENCE.md: Error codes", r, passes())
 }
 
+// refused adds modules that a host must refuse. Its reason must name the parts.
 func refused(add adder) {
 	const rule = "ABI.md: What is refused"
 	no := func(name string, parts ...string) {
@@ -186,6 +198,8 @@ func refused(add adder) {
 	bytes("huge count", append(slices.Clone(sound[:8]), 3, 6, 0xff, 0xff, 0xff, 0xff, 0x0f, 0))
 }
 
+// endless adds runs that never end by themselves. The host ends them at their deadline, or
+// when their fuel is used up.
 func endless(add adder) {
 	const rule = "ABI.md: Stopping"
 	for _, name := range []string{"loop", "initloop", "startloop", "calltree", "mutual", "fill"} {
@@ -201,6 +215,7 @@ func endless(add adder) {
 	}
 }
 
+// bounds adds runs that want more memory, log lines or result than a host may give.
 func bounds(add adder) {
 	const rule = "ABI.md: What is refused"
 	grow := request("grow", "simple")
@@ -235,6 +250,8 @@ func bounds(add adder) {
 	add("result", "REFERENCE.md: Functions", request("result", "simple"), Want{Verdict: one("ok"), Code: new(int32(0)), Result: new(strings.Repeat("x", 1<<20))})
 }
 
+// batches adds cases of dataflow jobs: how many batches there are, and which elements
+// count as failed.
 func batches(add adder) {
 	const rule = "ABI.md: dataflow"
 	with := func(name, wat string, i int, change func(*Request), w Want) {
@@ -257,6 +274,7 @@ func batches(add adder) {
 	with("again: fetch", "again", 1, nil, Want{Verdict: one("failed"), Flow: flow(0, 0, 0)})
 }
 
+// kept adds cases about the state: it changes only if the run succeeds.
 func kept(add adder) {
 	const rule = "ABI.md: With a grant, state"
 	for i, verdict := range []string{"ok", "failed", "failed", "skipped", "retryable"} {
@@ -273,6 +291,8 @@ func kept(add adder) {
 	add("state: values", rule, r, passes())
 }
 
+// strategies adds cases of strategies. The job's parameter chooses how to assign the
+// items.
 func strategies(add adder) {
 	const rule = "ABI.md: strategy"
 	three := []Instance{{ID: "10.0.0.3@-@1"}, {ID: "10.0.0.2@-@1"}, {ID: "10.0.0.1@-@1"}}
@@ -295,6 +315,8 @@ func strategies(add adder) {
 	with("failure", "f", fails)
 }
 
+// rest adds cases of scripts and of listeners, whose calls the log shows as single
+// letters.
 func rest(add adder) {
 	script := func(arg string, code int32, verdict string) {
 		r := request("script", "script")
@@ -340,7 +362,8 @@ func rest(add adder) {
 	fires(add, rule)
 }
 
-// files creates a directory with a link that leads out of it.
+// files adds cases that open a path below a granted directory. A path, or a link on it,
+// that leads out of the directory must be refused.
 func files(add adder, dir string) error {
 	inside := filepath.Join(dir, "granted")
 	if err := os.MkdirAll(filepath.Join(inside, "sub"), 0o750); err != nil {
@@ -356,7 +379,7 @@ func files(add adder, dir string) error {
 			return fmt.Errorf("make files for the cases: %w", err)
 		}
 	}
-	const opened = "\x00"
+	const opened = "\x00" // the error number 0
 	for path, allowed := range sorted(map[string]bool{
 		"file": true, "sub": true, "sub/../file": true, "out": false, "root": false, "up": false, "up/secret": false, "../secret": false,
 		"sub/../../secret": false, filepath.Join(dir, "secret"): false, "/etc/passwd": false, "": false,

@@ -38,7 +38,10 @@ func (g Guest) request(kind, param string) Request {
 	}
 }
 
-func one(v string) []string    { return []string{v} }
+// one is a list of one text.
+func one(v string) []string { return []string{v} }
+
+// flow counts batches and the elements that succeeded and failed.
 func flow(b, s, f int64) *Flow { return &Flow{b, s, f} }
 
 // GuestCases returns the cases that check an SDK by the guest that it has built.
@@ -59,8 +62,11 @@ func GuestCases(g Guest) []Case {
 	return cases
 }
 
+// adder adds a case: its name, the rule that it checks, the request, and what the answer
+// must have.
 type adder func(name, rule string, r Request, w Want)
 
+// runs adds cases of a simple job. The job's parameter names the case.
 func (g Guest) runs(add adder) {
 	const rule = "GUEST.md: execute"
 	say := func(name string, w Want) { add(name, rule, g.request("simple", name), w) }
@@ -103,6 +109,7 @@ func brokeFirst(a Answer) error {
 	return nil
 }
 
+// fields adds cases about the facts of a run, which the guest lists.
 func (g Guest) fields(add adder) {
 	const rule = "REFERENCE.md: Fields"
 	sum := sha256.Sum256(g.Module)
@@ -156,6 +163,7 @@ func sameFields(result string, want map[string]string) error {
 	return nil
 }
 
+// granted adds cases of functions that need a grant, each with and without it.
 func (g Guest) granted(add adder) {
 	const rule = "ABI.md: With a grant"
 	with := func(name, param string, allow Allow, w Want) {
@@ -185,6 +193,7 @@ func (g Guest) granted(add adder) {
 	with("secret: denied", "secret:other", Allow{Secrets: map[string]string{"token": "s3cret"}}, Want{Verdict: one("ok"), Result: new("denied")})
 }
 
+// network adds cases of HTTP requests and what may go wrong with them.
 func (g Guest) network(add adder) {
 	const rule = "ABI.md: With a grant, http"
 	with := func(name, param string, w Want, all ...Exchange) {
@@ -210,6 +219,7 @@ func (g Guest) network(add adder) {
 	})
 }
 
+// flows adds cases of a dataflow job.
 func (g Guest) flows(add adder) {
 	const rule = "GUEST.md: fetch and process"
 	with := func(name, param string, change func(*Request), w Want) {
@@ -238,6 +248,7 @@ func (g Guest) flows(add adder) {
 	}, Want{Verdict: one("ok"), Result: new("7"), Values: map[string]string{"offset": "7"}, Flow: flow(1, 2, 0)})
 }
 
+// assignments adds cases of a strategy.
 func (g Guest) assignments(add adder) {
 	const rule = "GUEST.md: shard"
 	three := []Instance{{ID: "10.0.0.3@-@1", Labels: map[string]string{"weight": "2"}}, {ID: "10.0.0.2@-@1", Labels: map[string]string{"weight": "10"}}, {ID: "10.0.0.1@-@1"}}
@@ -258,6 +269,7 @@ func (g Guest) assignments(add adder) {
 	with("shard: panic", "panic", 3, three, nil, Want{Verdict: one("failed"), Reason: one("it broke"), Check: brokeFirst})
 }
 
+// listeners adds cases of listeners, which log that they were called and what they read.
 func (g Guest) listeners(add adder) {
 	const rule = "GUEST.md: Listeners"
 	add("listen", rule, g.request("simple", "listen"), Want{Verdict: one("ok"), Lines: []string{"info before", "info after"}})
@@ -281,6 +293,7 @@ func (g Guest) listeners(add adder) {
 	add("fire", rule, r, Want{Verdict: one("ok"), Lines: []string{"info completed", "info fire 5 1 2"}})
 }
 
+// scripts adds cases of the script. Its first argument names the case.
 func (g Guest) scripts(add adder) {
 	const rule = "GUEST.md: The script"
 	with := func(arg string, w Want) {

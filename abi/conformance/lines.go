@@ -61,6 +61,7 @@ func Command(ctx context.Context, name string, args ...string) (*Process, error)
 	return p, err
 }
 
+// newProgram speaks with a program over its stdin and stdout.
 func newProgram(cmd *exec.Cmd, in io.WriteCloser, out io.ReadCloser) *program {
 	lines := bufio.NewScanner(out)
 	lines.Buffer(nil, maxLine)

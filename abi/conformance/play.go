@@ -60,6 +60,7 @@ func Play(ctx context.Context, h Host, cases []Case) []Verdict {
 	return verdicts
 }
 
+// playOne plays one case. The host has a minute more than the run may take.
 func playOne(ctx context.Context, h Host, c Case) (v Verdict) {
 	began := time.Now()
 	limits := c.Request.Limits
@@ -127,6 +128,8 @@ func (w Want) effects(a Answer, differs func(format string, args ...any)) {
 	}
 }
 
+// inOrder checks that the log has the wanted lines, in their order; others may come
+// between.
 func inOrder(logs []Line, wanted []string) error {
 	rest := wanted
 	lines := make([]string, len(logs))

@@ -9,16 +9,19 @@ import (
 // Context is a job's view of its run. It is valid until the job returns.
 type Context struct{ h host }
 
+// text reads a text field; false if it has no value.
 func (c Context) text(field int32) (string, bool) {
 	b, n := read(func(buf []byte) int32 { return c.h.ctxStr(field, buf) })
 	return string(b), n >= 0
 }
 
+// textOr reads a text field; empty if it has no value.
 func (c Context) textOr(field int32) string {
 	s, _ := c.text(field)
 	return s
 }
 
+// number reads a number field; 0 if the host does not know it.
 func (c Context) number(field int32) int64 {
 	if n := c.h.ctxInt(field); n != noInt {
 		return n
@@ -26,6 +29,8 @@ func (c Context) number(field int32) int64 {
 	return 0
 }
 
+// moment reads a field in milliseconds since 1970; false if it is 0, which stands for
+// none.
 func (c Context) moment(field int32) (time.Time, bool) {
 	ms := c.number(field)
 	if ms == 0 {

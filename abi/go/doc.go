@@ -37,8 +37,9 @@
 // nothing to do, Retry, alone or joined with the cause by errors.Join, requests another
 // attempt, WithCode sets a code that the author defines, and any other error or panic
 // fails the run with its text. Errors of this package say what was attempted and are
-// compared with errors.Is: ErrDenied, ErrLimit and so on. Context.Ended and Context.Fire
-// tell the listeners after and completed how a run, and all runs of a fire, have ended.
+// compared with errors.Is: ErrDenied, ErrLimit and so on. In the listeners after and
+// completed, Context.Ended and Context.Fire say how a run, and all runs of a fire, have
+// ended.
 //
 // The package is not for host programs. On systems other than wasip1 there is no host;
 // Fake replaces it, so that a job's logic can be tested with go test alone.

@@ -132,11 +132,11 @@ func (f *Fake) batch(process func(Context, Batch) error) int32 {
 	var again []string
 	for i, e := range f.Batch {
 		switch o, marked := f.Acks[i]; {
-		case o == AckRetry && code == resultOK:
+		case o == AckRetry && code == resultOK: // it is passed once more
 			again = append(again, e)
 		case marked && o != AckRetry:
 			f.Handled[o]++
-		case marked || code != resultOK:
+		case marked || code != resultOK: // without an outcome, or to be retried after a failure
 			f.Handled[AckFailed]++
 		default:
 			f.Handled[AckDone]++
@@ -148,6 +148,7 @@ func (f *Fake) batch(process func(Context, Batch) error) int32 {
 	f.Batch = again
 	code = f.Process(process)
 	for i := range again {
+		// A second AckRetry counts as failed.
 		if o, marked := f.Acks[i]; marked && o != AckDone || !marked && code != resultOK {
 			f.Handled[AckFailed]++
 		} else {

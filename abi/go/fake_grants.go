@@ -7,7 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// values returns the state that the current entry uses.
+// values returns the state that the current entry uses, or the error that every function
+// of the state returns now.
 func (f *Fake) values() (map[string]string, HostError) {
 	switch {
 	case f.phase == sharding:
@@ -20,6 +21,7 @@ func (f *Fake) values() (map[string]string, HostError) {
 	return f.working, 0
 }
 
+// stateGet reads a value as the host does.
 func (f *Fake) stateGet(key string, buf []byte) int32 {
 	values, no := f.values()
 	if no != 0 {
@@ -28,6 +30,7 @@ func (f *Fake) stateGet(key string, buf []byte) int32 {
 	return lookUp(values, key, buf)
 }
 
+// stateSet sets a value, with the host's limits on keys and on their number.
 func (f *Fake) stateSet(key string, value []byte) int32 {
 	values, no := f.values()
 	switch _, known := values[key]; {
@@ -42,6 +45,7 @@ func (f *Fake) stateSet(key string, value []byte) int32 {
 	return 0
 }
 
+// stateDelete removes a value as the host does.
 func (f *Fake) stateDelete(key string) int32 {
 	values, no := f.values()
 	if no != 0 {
@@ -54,6 +58,7 @@ func (f *Fake) stateDelete(key string) int32 {
 	return 0
 }
 
+// secretGet reads a secret. One that is not there is not granted, and a strategy has none.
 func (f *Fake) secretGet(name string, buf []byte) int32 {
 	if n := lookUp(f.Secrets, name, buf); n >= 0 && f.phase != sharding {
 		return n
@@ -67,6 +72,8 @@ type exchange struct {
 	closed bool
 }
 
+// httpRequest passes the request to f.HTTP. The handle that it returns is the index of the
+// response.
 func (f *Fake) httpRequest(request []byte) int32 {
 	switch {
 	case f.phase == sharding:
@@ -102,7 +109,7 @@ func parsed(request []byte) Request {
 	return r
 }
 
-// open returns a response that was not closed.
+// open returns the response of a handle; nil if there is none or it was closed.
 func (f *Fake) open(handle int32) *exchange {
 	if handle < 0 || int(handle) >= len(f.conversation) || f.conversation[handle].closed {
 		return nil
@@ -110,6 +117,7 @@ func (f *Fake) open(handle int32) *exchange {
 	return &f.conversation[handle]
 }
 
+// httpStatus returns the status of a response.
 func (f *Fake) httpStatus(handle int32) int32 {
 	e := f.open(handle)
 	if e == nil {
@@ -118,6 +126,7 @@ func (f *Fake) httpStatus(handle int32) int32 {
 	return int32(e.Status)
 }
 
+// httpHeader reads a header, whose name has no case.
 func (f *Fake) httpHeader(handle int32, name string, buf []byte) int32 {
 	e := f.open(handle)
 	if e == nil {
@@ -131,6 +140,7 @@ func (f *Fake) httpHeader(handle int32, name string, buf []byte) int32 {
 	return answer(ErrNotFound)
 }
 
+// httpRead reads the next bytes of the body; 0: there are no more.
 func (f *Fake) httpRead(handle int32, buf []byte) int32 {
 	e := f.open(handle)
 	if e == nil {
@@ -141,6 +151,7 @@ func (f *Fake) httpRead(handle int32, buf []byte) int32 {
 	return int32(n)
 }
 
+// httpClose closes a response; the handle is invalid from then on.
 func (f *Fake) httpClose(handle int32) int32 {
 	e := f.open(handle)
 	if e == nil {

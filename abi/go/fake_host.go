@@ -6,6 +6,8 @@ import (
 	"time"
 )
 
+// fill answers a read as the host does: with the length of s, which is copied only if the
+// buffer has room for all of it.
 func fill(buf []byte, s string) int32 {
 	if len(s) <= len(buf) {
 		copy(buf, s)
@@ -13,8 +15,10 @@ func fill(buf []byte, s string) int32 {
 	return int32(len(s))
 }
 
+// answer is an error code as the result of a host function.
 func answer(e HostError) int32 { return int32(e) }
 
+// ctxStr reads a text field.
 func (f *Fake) ctxStr(field int32, buf []byte) int32 {
 	switch field {
 	case fieldJobName:
@@ -47,6 +51,7 @@ func (f *Fake) ctxStr(field int32, buf []byte) int32 {
 	return answer(ErrUnknownField)
 }
 
+// ctxInt reads a number field.
 func (f *Fake) ctxInt(field int32) int64 {
 	switch field {
 	case fieldShardingTotal:
@@ -85,6 +90,7 @@ func (f *Fake) ctxInt(field int32) int64 {
 	return noInt
 }
 
+// millis is a time as a number field has it; 0: there is none.
 func millis(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
@@ -92,6 +98,7 @@ func millis(t time.Time) int64 {
 	return t.UnixMilli()
 }
 
+// bit is a truth as a number field has it.
 func bit(b bool) int64 {
 	if b {
 		return 1
@@ -99,6 +106,7 @@ func bit(b bool) int64 {
 	return 0
 }
 
+// ctxJSON reads the whole context, which a strategy does not have.
 func (f *Fake) ctxJSON(buf []byte) int32 {
 	if f.phase == sharding {
 		return answer(ErrNotFound)
@@ -108,6 +116,7 @@ func (f *Fake) ctxJSON(buf []byte) int32 {
 
 func (f *Fake) configGet(key string, buf []byte) int32 { return lookUp(f.Config, key, buf) }
 
+// lookUp answers a read with the value of a key.
 func lookUp(values map[string]string, key string, buf []byte) int32 {
 	v, ok := values[key]
 	if !ok {
@@ -124,6 +133,7 @@ func (f *Fake) log(level int32, msg string) {
 
 func (f *Fake) logLevel() int32 { return int32(f.Least) }
 
+// resultSet sets the result. A strategy has none.
 func (f *Fake) resultSet(b []byte) int32 {
 	switch {
 	case f.phase == sharding:
@@ -140,6 +150,7 @@ func (f *Fake) errorSet(msg string) int32 {
 	return 0
 }
 
+// cancelled asks f.Stop why the run should stop.
 func (f *Fake) cancelled() int32 {
 	if f.Stop == nil {
 		return int32(Continue)
@@ -149,6 +160,7 @@ func (f *Fake) cancelled() int32 {
 
 func (f *Fake) progress(done, total int64) { f.Done, f.Goals = done, total }
 
+// metricAdd adds to a metric, with the host's limits on names and on their number.
 func (f *Fake) metricAdd(name string, value float64) int32 {
 	switch {
 	case f.phase == sharding:
@@ -166,6 +178,7 @@ func (f *Fake) metricAdd(name string, value float64) int32 {
 	return 0
 }
 
+// metricName reports whether a metric may have that name.
 func metricName(s string) bool {
 	for _, c := range []byte(s) {
 		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
@@ -176,6 +189,7 @@ func metricName(s string) bool {
 	return s != "" && len(s) <= 64
 }
 
+// sleep does not wait: it only counts, and sets the clock ahead.
 func (f *Fake) sleep(ms int32) int32 {
 	switch {
 	case f.phase == sharding:
@@ -191,6 +205,7 @@ func (f *Fake) sleep(ms int32) int32 {
 	return 0
 }
 
+// now returns the time of f.Clock, in milliseconds. A strategy has no clock.
 func (f *Fake) now() int64 {
 	switch {
 	case f.phase == sharding:
@@ -201,6 +216,8 @@ func (f *Fake) now() int64 {
 	return f.Clock.UnixMilli()
 }
 
+// random fills the buffer from f.Random. A strategy has no random bytes, since it must
+// decide the same everywhere.
 func (f *Fake) random(buf []byte) int32 {
 	switch {
 	case f.phase == sharding:

@@ -1,5 +1,6 @@
 package wasmjob
 
+// batchAdd adds an element, in fetch only, and returns its index.
 func (f *Fake) batchAdd(element []byte) int32 {
 	if f.phase != fetching {
 		return answer(ErrWrongPhase)
@@ -8,6 +9,7 @@ func (f *Fake) batchAdd(element []byte) int32 {
 	return int32(len(f.Batch) - 1)
 }
 
+// batchCount counts the elements, in process only.
 func (f *Fake) batchCount() int32 {
 	if f.phase != processing {
 		return answer(ErrWrongPhase)
@@ -15,6 +17,7 @@ func (f *Fake) batchCount() int32 {
 	return int32(len(f.Batch))
 }
 
+// batchRead reads an element, in process only.
 func (f *Fake) batchRead(index int32, buf []byte) int32 {
 	switch {
 	case f.phase != processing:
@@ -25,6 +28,7 @@ func (f *Fake) batchRead(index int32, buf []byte) int32 {
 	return fill(buf, f.Batch[index])
 }
 
+// batchAck sets the outcome of an element, in process only.
 func (f *Fake) batchAck(index, outcome int32) int32 {
 	switch {
 	case f.phase != processing:
@@ -39,6 +43,7 @@ func (f *Fake) batchAck(index, outcome int32) int32 {
 	return 0
 }
 
+// shardInstanceCount counts the instances, in a strategy only.
 func (f *Fake) shardInstanceCount() int32 {
 	if f.phase != sharding {
 		return answer(ErrWrongPhase)
@@ -46,7 +51,7 @@ func (f *Fake) shardInstanceCount() int32 {
 	return int32(len(f.Instances))
 }
 
-// dealt returns an error if the strategy may not assign items to the instance.
+// dealt returns the error of a call about that instance; 0 if the call is valid.
 func (f *Fake) dealt(instance int32) HostError {
 	switch {
 	case f.phase != sharding:
@@ -57,6 +62,7 @@ func (f *Fake) dealt(instance int32) HostError {
 	return 0
 }
 
+// shardInstanceID reads the id of an instance.
 func (f *Fake) shardInstanceID(instance int32, buf []byte) int32 {
 	if no := f.dealt(instance); no != 0 {
 		return answer(no)
@@ -64,6 +70,7 @@ func (f *Fake) shardInstanceID(instance int32, buf []byte) int32 {
 	return fill(buf, f.Instances[instance].ID)
 }
 
+// shardInstanceLabel reads a label of an instance's server.
 func (f *Fake) shardInstanceLabel(instance int32, key string, buf []byte) int32 {
 	if no := f.dealt(instance); no != 0 {
 		return answer(no)
@@ -71,6 +78,7 @@ func (f *Fake) shardInstanceLabel(instance int32, key string, buf []byte) int32 
 	return lookUp(f.Instances[instance].Labels, key, buf)
 }
 
+// shardPrev returns the instance that owns the item now.
 func (f *Fake) shardPrev(item int32) int32 {
 	switch {
 	case f.phase != sharding:
@@ -83,6 +91,7 @@ func (f *Fake) shardPrev(item int32) int32 {
 	return int32(f.Owners[item])
 }
 
+// shardAssign assigns an item to an instance, each item once.
 func (f *Fake) shardAssign(item, instance int32) int32 {
 	if no := f.dealt(instance); no != 0 {
 		return answer(no)

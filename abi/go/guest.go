@@ -21,10 +21,13 @@ func current() host { return guest{} }
 // keeps no pointer after it.
 type guest struct{}
 
+// at returns where a buffer is in the module's memory, and its length, as host functions
+// take it.
 func at(b []byte) (unsafe.Pointer, int32) {
 	return unsafe.Pointer(unsafe.SliceData(b)), int32(len(b))
 }
 
+// atText is at for a text.
 func atText(s string) (unsafe.Pointer, int32) {
 	return unsafe.Pointer(unsafe.StringData(s)), int32(len(s))
 }

@@ -48,6 +48,7 @@ func (c Context) HTTP(r Request) (*Response, error) {
 	return &Response{Status: int(status), h: c.h, handle: handle}, nil
 }
 
+// method returns the method of the request, GET if it names none.
 func (r Request) method() string {
 	if r.Method == "" {
 		return "GET"

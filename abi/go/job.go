@@ -20,6 +20,7 @@ func RunProcess(process func(Context, Batch) error) int32 { return runProcess(cu
 // RunShard implements the export of a strategy.
 func RunShard(shard func(Context, Deal) error) int32 { return runShard(current(), shard) }
 
+// runJob is Run on any host; in tests that is a Fake.
 func runJob(h host, f func(Context) error) int32 {
 	if f == nil {
 		return unregistered(h)
@@ -27,6 +28,7 @@ func runJob(h host, f func(Context) error) int32 {
 	return enter(h, f)
 }
 
+// runFetch is RunFetch on any host.
 func runFetch(h host, f func(Context, Sink) error) int32 {
 	if f == nil {
 		return unregistered(h)
@@ -34,6 +36,7 @@ func runFetch(h host, f func(Context, Sink) error) int32 {
 	return enter(h, func(c Context) error { return f(c, Sink{h}) })
 }
 
+// runProcess is RunProcess on any host.
 func runProcess(h host, f func(Context, Batch) error) int32 {
 	if f == nil {
 		return unregistered(h)
@@ -41,6 +44,7 @@ func runProcess(h host, f func(Context, Batch) error) int32 {
 	return enter(h, func(c Context) error { return f(c, Batch{h}) })
 }
 
+// runShard is RunShard on any host.
 func runShard(h host, f func(Context, Deal) error) int32 {
 	if f == nil {
 		return unregistered(h)
@@ -48,6 +52,8 @@ func runShard(h host, f func(Context, Deal) error) int32 {
 	return enter(h, func(c Context) error { return f(c, Deal{h}) })
 }
 
+// unregistered fails the run of a module that registers no function. A negative code says
+// that the SDK was misused.
 func unregistered(h host) int32 {
 	h.errorSet("no function is registered: call Register in an init function")
 	return -1

@@ -13,6 +13,7 @@ function append(end: usize, text: string | null): usize {
   return end + String.UTF8.encodeUnsafe(changetype<usize>(text), units, end, false, String.UTF8.ErrorMode.REPLACE);
 }
 
+// Appends a number in decimal, without allocating either.
 function appendNumber(end: usize, n: u32): usize {
   if (n >= 10) end = appendNumber(end, n / 10);
   store<u8>(end, 48 + n % 10);

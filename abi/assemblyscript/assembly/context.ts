@@ -6,6 +6,7 @@ import * as host from "./imports";
 import { Value, at, buf, bytesOf, cap, reserve, taken, takenText, tooSmall, utf8 } from "./memory";
 import { State } from "./state";
 
+// Reads a text field into the shared buffer, and returns its length or a negative code.
 function field(id: Field): i32 {
   let n: i32;
   do { n = host.ctx_str(id, buf(), cap()); } while (tooSmall(n));
@@ -73,6 +74,7 @@ export class Host {
   }
 }
 
+// Passes the reason of the end to the host.
 function why(reason: string): void {
   const r = utf8(reason);
   host.error_set(at(r), r.byteLength);

@@ -19,6 +19,7 @@ export class Batch extends Context {
   /** The number of elements. */
   get count(): i32 { return host.batch_count(); }
 
+  /** An element, from 0 to `count - 1`. */
   element(index: i32): Value {
     let n: i32;
     do { n = host.batch_read(index, buf(), cap()); } while (tooSmall(n));

@@ -25,12 +25,14 @@ export class Request {
     this.sound = !broken(method) && !broken(url);
   }
 
+  /** Adds a header. A request with an invalid one is not sent. */
   header(name: string, value: string): Request {
     this.sound = this.sound && name.length > 0 && !broken(name) && !name.includes(":") && !broken(value);
     this.head += name + ": " + value + "\n";
     return this;
   }
 
+  /** Sets the body. */
   body<T>(value: T): Request {
     this.content = bytesOf<T>(value);
     return this;

@@ -9,6 +9,7 @@ import { Value, at, buf, bytesOf, cap, taken, tooSmall, utf8 } from "./memory";
  * and kept if the entry returns `Outcome.Done`; otherwise it is discarded.
  */
 export class State {
+  /** A value; `Code.NotFound` if there is none. */
   get(key: string): Value {
     const k = utf8(key);
     let n: i32;
@@ -16,6 +17,7 @@ export class State {
     return taken(n);
   }
 
+  /** Sets a value. */
   set<T>(key: string, value: T): Code {
     const k = utf8(key);
     const v = bytesOf<T>(value);

@@ -2,6 +2,7 @@
 
 import { Code, Outcome, Sharding } from "wasmjob";
 
+// Assigns the items in the way that the case names.
 export function wasmjob_shard(): Outcome {
   const s = new Sharding();
   const param = s.jobParam;
@@ -25,6 +26,7 @@ export function wasmjob_shard(): Outcome {
   return Outcome.Done;
 }
 
+// The instance whose server has the largest weight; without the label it is 1.
 function heaviest(s: Sharding, instances: i32): i32 {
   let best = 0;
   let most: f64 = -Infinity;

@@ -2,6 +2,7 @@
 
 import { Code, Context, Outcome, Request, Stop, Value } from "wasmjob";
 
+// Plays the case that the parameter names: name or name:argument.
 export function execute(c: Context): Outcome {
   const param = c.jobParam;
   const colon = param.indexOf(":");
@@ -40,15 +41,18 @@ export function execute(c: Context): Outcome {
   return c.fail("there is no case " + name);
 }
 
+// Sets the result and succeeds.
 function answer(c: Context, text: string): Outcome {
   c.result(text);
   return Outcome.Done;
 }
 
+// The value, or the name of the error.
 function orError(v: Value): string { return v.ok ? v.text : v.error; }
 
 function bit(b: bool): string { return b ? "1" : "0"; }
 
+// All facts of the run, one name=value in a line.
 function fields(c: Context): string {
   return [
     "jobName=" + c.jobName, "taskId=" + c.taskId, "jobParam=" + c.jobParam, "itemParam=" + c.param.or("-"),
@@ -60,6 +64,7 @@ function fields(c: Context): string {
   ].join("\n");
 }
 
+// Sets a result of that size; the host may refuse it.
 function large(c: Context, size: i32): Outcome {
   if (c.result(new Uint8Array(size).fill(0x78)) == Code.Limit) c.result("limit");
   return Outcome.Done;
@@ -76,6 +81,7 @@ function log(c: Context): Outcome {
   return Outcome.Done;
 }
 
+// Computes until the run should stop, and returns why.
 function stop(c: Context): Outcome {
   let reason: Stop;
   while ((reason = c.cancelled) == Stop.None) {}
@@ -102,6 +108,7 @@ function random(c: Context): Outcome {
   return answer(c, hex);
 }
 
+// Adds 1 to a number in the state.
 function count(c: Context): Outcome {
   const n = c.state.get("n");
   if (n.code == Code.Denied) return answer(c, n.error);

@@ -5,6 +5,7 @@ import { Ack, Batch, Fetch, Outcome } from "wasmjob";
 // Counts the calls of fetch, which all happen in one instance.
 let fetched = 0;
 
+// Fills a batch for the case. In the case flow each batch is one smaller.
 export function wasmjob_fetch(): Outcome {
   const f = new Fetch();
   const param = f.jobParam;
@@ -15,6 +16,7 @@ export function wasmjob_fetch(): Outcome {
   return add(f, 0, param == "flowack" ? 3 : 1);
 }
 
+// Adds the elements e0, e1 and so on.
 function add(f: Fetch, from: i32, to: i32): Outcome {
   for (let i = from; i < to; i++) {
     if (f.add("e" + i.toString()) < 0) return f.fail("the batch is full");
@@ -22,12 +24,14 @@ function add(f: Fetch, from: i32, to: i32): Outcome {
   return Outcome.Done;
 }
 
+// Adds up to three numbers below 7, from where the last batch ended.
 function offset(f: Fetch): Outcome {
   const from = I32.parseInt(f.state.get("offset").or("0"));
   for (let i = from; i < min(from + 3, 7); i++) f.add(i.toString());
   return Outcome.Done;
 }
 
+// Handles the batch in the way that the case names.
 export function wasmjob_process(): Outcome {
   const b = new Batch();
   const param = b.jobParam;

@@ -21,7 +21,7 @@ export function wasmjob_after(): Outcome {
   c.info("ended " + (c.ended < 0 ? "unknown" : c.ended.toString()) + (reason.ok ? " " + reason.text : ""));
   return Outcome.Done;
 }
-export function wasmjob_started(): Outcome { return told("started"); }
+export function wasmjob_started(): Outcome { return says("started"); }
 export function wasmjob_completed(): Outcome {
   const c = new Context();
   c.info("completed");
@@ -29,7 +29,8 @@ export function wasmjob_completed(): Outcome {
   return Outcome.Done;
 }
 
-function told(name: string): Outcome {
+// A listener that logs its name.
+function says(name: string): Outcome {
   new Context().info(name);
   return Outcome.Done;
 }

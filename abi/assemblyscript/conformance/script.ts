@@ -5,6 +5,7 @@ import { args, env, exit, print, report } from "wasmjob/script";
 const all = args();
 const name = all.length > 1 ? all[1] : "";
 
+// A variable of the environment; empty if it is not set.
 function variable(name: string): string {
   const value = env(name);
   return value ? value : "";

@@ -13,7 +13,10 @@ const NOT_IN_STRATEGIES = [2, 4, 5, 9];
 const JOB = ["init", "run", "fetch", "process"];
 const STATE = ["run", "fetch", "process"];
 
+// Returns the imports of a module. host has the settings, run receives the output, and call says
+// which entry runs, with its memory and the state until it ends.
 export function imports(host, run, call) {
+  // A range of the memory; pointers and lengths are unsigned.
   const bytes = (at, length) => {
     at >>>= 0;
     length >>>= 0;
@@ -21,6 +24,7 @@ export function imports(host, run, call) {
     return new Uint8Array(call.memory.buffer, at, length);
   };
   const text = (at, length) => new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes(at, length));
+  // Answers a read: with the full length, and the value if it fits.
   const give = (value, at, cap) => {
     if (value === undefined || value === null) return NOT_FOUND;
     const all = typeof value === "string" ? new TextEncoder().encode(value) : value;
@@ -30,7 +34,9 @@ export function imports(host, run, call) {
   };
   const answers = []; // open and closed responses; a closed one is null
   const answer = (handle) => answers[handle] ?? null;
+  // The function, only in some phases.
   const during = (phases, f) => (...args) => phases.includes(call.phase) ? f(...args) : WRONG_PHASE;
+  // The value of a key, but nothing that every object has.
   const own = (table, key) => (Object.hasOwn(table, key) ? table[key] : undefined);
   const strategy = () => call.phase === "shard";
 

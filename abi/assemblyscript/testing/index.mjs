@@ -139,6 +139,7 @@ export class FakeHost {
     return run;
   }
 
+  // Instantiates a module. `call` calls an entry in a phase, and keeps the state if it returns 0.
   async #load(module) {
     const run = new Run();
     const call = { phase: "init", memory: null, state: new Map() };
@@ -168,6 +169,7 @@ export class FakeHost {
   }
 }
 
+// A module is given as such, as its bytes, or as the path of its file.
 async function compile(module) {
   if (module instanceof WebAssembly.Module) return module;
   return WebAssembly.compile(module instanceof Uint8Array ? module : await readFile(module));

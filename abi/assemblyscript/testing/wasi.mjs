@@ -11,9 +11,11 @@ export class Exit extends Error {
 
 const BAD_DESCRIPTOR = 8, NOT_SUPPORTED = 52;
 
+// Returns the imports, to which the caller adds the memory; finish passes the output to run.
 export function wasi(run, args, environment) {
   const output = { 1: [], 2: [] };
   const view = () => new DataView(world.memory.buffer);
+  // How WASI returns a list of texts: their number and size, then pointers and the texts.
   const list = (texts) => {
     const all = texts.map((t) => new TextEncoder().encode(`${t}\0`));
     return {

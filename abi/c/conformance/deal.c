@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+/* The instance whose server has the largest weight; without the label it is 1. */
 static int32_t heaviest(int32_t instances) {
   int32_t best = 0;
   double most = 0;
@@ -16,6 +17,7 @@ static int32_t heaviest(int32_t instances) {
   return best;
 }
 
+/* Assigns the items in the way that the case names. */
 int32_t wasmjob_shard(void) {
   int32_t total = wasmjob_total(), instances = wasmjob_shard_instances();
   if (guest_is("panic")) wasmjob_panic("it broke");

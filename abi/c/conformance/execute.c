@@ -7,12 +7,14 @@
 
 static char page[1 << 20]; /* bodies of answers */
 
+/* Appends name=value of a text field, with - for a field that has none. */
 static int append(char *text, size_t cap, int at, const char *name, int32_t (*read)(char *, size_t)) {
   char value[256];
   if (read(value, sizeof value) < 0) strcpy(value, "-");
   return at + snprintf(text + at, cap - (size_t)at, "%s=%s\n", name, value);
 }
 
+/* All facts of the run, one name=value in a line. */
 static int32_t fields(void) {
   static char text[4096];
   const size_t cap = sizeof text;
@@ -50,6 +52,7 @@ static int32_t config(const char *key) {
   return guest_answer(text);
 }
 
+/* Sets a result of that size; the host may refuse it. */
 static int32_t large(int32_t size) {
   char *text = guest_room(size);
   memset(text, 'x', (size_t)size);
@@ -68,6 +71,7 @@ static int32_t logs(void) {
   return WASMJOB_RESULT_OK;
 }
 
+/* Computes until the run should stop, and returns why. */
 static int32_t stop(void) {
   int32_t reason;
   while ((reason = wasmjob_cancelled()) == WASMJOB_STOP_NONE) {}
@@ -99,6 +103,7 @@ static int32_t random_hex(void) {
   return guest_answer(hex);
 }
 
+/* Adds 1 to a number in the state. */
 static int32_t count(void) {
   char text[24] = "0";
   int32_t n = wasmjob_state_get("n", text, sizeof text);
@@ -128,6 +133,7 @@ static int32_t request(const struct wasmjob_request *r, int echo) {
   return guest_answer(answer);
 }
 
+/* Plays the case that the parameter names: name or name:argument. */
 int32_t wasmjob_execute(void) {
   const char *argument = guest_argument();
   if (guest_is("ok") || guest_is("veto") || guest_is("listen")) return WASMJOB_RESULT_OK;

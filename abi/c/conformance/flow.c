@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Adds elements: the prefix with each number. */
 static int32_t add(const char *prefix, int from, int to) {
   char element[16];
   for (int i = from; i < to; i++) {
@@ -14,6 +15,7 @@ static int32_t add(const char *prefix, int from, int to) {
   return WASMJOB_RESULT_OK;
 }
 
+/* Fills a batch for the case. In the case flow each batch is one smaller. */
 int32_t wasmjob_fetch(void) {
   static int fetched; /* all fetches of a run are in one instance */
   int before = fetched++;
@@ -41,6 +43,7 @@ static int32_t mark(int32_t count) {
   return WASMJOB_RESULT_OK;
 }
 
+/* Stores where the next batch begins: after the last element. */
 static int32_t advance(int32_t last) {
   char element[24];
   if (wasmjob_batch_read(last, element, sizeof element) < 0) return wasmjob_fail("the batch is empty");
@@ -49,6 +52,7 @@ static int32_t advance(int32_t last) {
   return guest_answer(element);
 }
 
+/* The elements, with commas between them. */
 static int32_t join(int32_t count) {
   size_t length = 0;
   for (int32_t i = 0; i < count; i++) length += (size_t)wasmjob_batch_read(i, NULL, 0) + 1;
@@ -62,6 +66,7 @@ static int32_t join(int32_t count) {
   return guest_answer(all);
 }
 
+/* Handles the batch in the way that the case names. */
 int32_t wasmjob_process(void) {
   int32_t count = wasmjob_batch_count();
   if (guest_is("flowfail")) return wasmjob_fail("bad batch");

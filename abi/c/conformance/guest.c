@@ -7,7 +7,7 @@
 
 WASMJOB_MODULE
 
-/* Weak, so that a native test can replace it. */
+/* Weak, so that a native test can replace it. An instance reads the parameter once. */
 __attribute__((weak)) const char *guest_param(void) {
   static char *param;
   if (param == NULL) {
@@ -57,7 +57,8 @@ int32_t wasmjob_before(void) {
   return guest_is("veto") ? wasmjob_skip("vetoed") : WASMJOB_RESULT_OK;
 }
 
-static int32_t told(const char *name) {
+/* Logs a line and succeeds. */
+static int32_t says(const char *name) {
   wasmjob_info(name);
   return WASMJOB_RESULT_OK;
 }
@@ -67,13 +68,13 @@ int32_t wasmjob_after(void) {
   wasmjob_info("after");
   int32_t n = wasmjob_ended_reason(reason, sizeof reason);
   snprintf(line, sizeof line, n < 0 ? "ended %d" : "ended %d %s", (int)wasmjob_ended(), reason);
-  return told(line);
+  return says(line);
 }
-int32_t wasmjob_started(void) { return told("started"); }
+int32_t wasmjob_started(void) { return says("started"); }
 int32_t wasmjob_completed(void) {
   char line[60] = "fire unknown";
   wasmjob_info("completed");
   if (wasmjob_fire_succeeded() >= 0)
     snprintf(line, sizeof line, "fire %d %d %d", (int)wasmjob_fire_succeeded(), (int)wasmjob_fire_failed(), (int)wasmjob_fire_skipped());
-  return told(line);
+  return says(line);
 }

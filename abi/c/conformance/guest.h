@@ -12,10 +12,11 @@ int guest_is(const char *name);
 /* A buffer for a value of that length and its closing zero byte. */
 char *guest_room(int32_t length);
 
-/* Sets the result. */
+/* They set the result, and return the code of success. */
 int32_t guest_answer(const char *text);
 int32_t guest_answer_number(long long number);
 int32_t guest_answer_error(int32_t code);
+/* Fails a case that this guest does not have. */
 int32_t guest_no_case(void);
 
 #endif

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A variable of the environment; empty if it is not set. */
 static const char *variable(const char *name) {
   const char *value = getenv(name);
   return value ? value : "";

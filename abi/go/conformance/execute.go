@@ -10,6 +10,7 @@ import (
 	wasmjob "github.com/wasmjob/wasmjob/abi/go"
 )
 
+// execute is the simple job: it plays the case that the job's parameter names.
 func execute(c wasmjob.Context) error {
 	name, argument := selected(c)
 	switch name {
@@ -102,6 +103,7 @@ func either(text string, err error) string {
 	return text
 }
 
+// orDash returns the text, or - if there is none.
 func orDash(text string, ok bool) string {
 	if !ok {
 		return "-"
@@ -109,6 +111,7 @@ func orDash(text string, ok bool) string {
 	return text
 }
 
+// fields lists all facts of the run, one name=value in a line.
 func fields(c wasmjob.Context) string {
 	var lines strings.Builder
 	text := func(name, value string) { lines.WriteString(name + "=" + value + "\n") }
@@ -161,6 +164,7 @@ func large(c wasmjob.Context, argument string) (string, error) {
 	return either(text, c.ResultString(text)), nil
 }
 
+// levels logs a line of each level, and a text of two lines.
 func levels(c wasmjob.Context) {
 	for level, name := range []string{"trace", "debug", "info", "warn", "error"} {
 		c.Log(wasmjob.Level(level), name+" line")
@@ -169,7 +173,7 @@ func levels(c wasmjob.Context) {
 	c.Info("end")
 }
 
-// stop computes without sleeping.
+// stop computes without sleeping until the run should stop, and returns why it should.
 func stop(c wasmjob.Context) error {
 	reason := c.Cancelled()
 	for ; reason == wasmjob.Continue; reason = c.Cancelled() {
@@ -177,6 +181,7 @@ func stop(c wasmjob.Context) error {
 	return c.ResultString(strconv.Itoa(int(reason)))
 }
 
+// count adds 1 to a number in the state. If the run then fails, that is not kept.
 func count(c wasmjob.Context, fails bool) error {
 	n, err := c.State().Int("n")
 	if err == nil {
@@ -192,6 +197,7 @@ func count(c wasmjob.Context, fails bool) error {
 	return nil
 }
 
+// get sends a request and returns status and body, or the word for the error.
 func get(c wasmjob.Context, url string) string {
 	r, err := c.HTTP(wasmjob.Request{URL: url})
 	if err != nil {
@@ -201,6 +207,8 @@ func get(c wasmjob.Context, url string) string {
 	return either(strconv.Itoa(r.Status)+" "+string(body), err)
 }
 
+// post sends a request with a header and a body, and returns status, a header and the
+// body.
 func post(c wasmjob.Context, url string) string {
 	r, err := c.HTTP(wasmjob.Request{Method: "POST", URL: url, Header: map[string]string{"X-Test": "yes"}, Body: strings.NewReader("ping")})
 	if err != nil {

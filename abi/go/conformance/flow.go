@@ -11,6 +11,8 @@ import (
 // taken counts the fetches of this instance.
 var taken int
 
+// fetch is the first function of the dataflow job: it fills a batch for the case that the
+// job's parameter names.
 func fetch(c wasmjob.Context, out wasmjob.Sink) error {
 	name, argument := selected(c)
 	switch name {
@@ -19,7 +21,7 @@ func fetch(c wasmjob.Context, out wasmjob.Sink) error {
 		if err != nil {
 			return err
 		}
-		n -= taken
+		n -= taken // each batch is smaller, so a stream ends
 		taken++
 		return add(out, n)
 	case "flowfail", "flowpanic":
@@ -41,6 +43,7 @@ func fetch(c wasmjob.Context, out wasmjob.Sink) error {
 	return unknown(name)
 }
 
+// add adds the elements e0, e1 and so on.
 func add(out wasmjob.Sink, n int) error {
 	for i := range n {
 		if err := out.AddString("e" + strconv.Itoa(i)); err != nil {
@@ -50,6 +53,7 @@ func add(out wasmjob.Sink, n int) error {
 	return nil
 }
 
+// process is the second function of the dataflow job: it handles the batch.
 func process(c wasmjob.Context, in wasmjob.Batch) error {
 	elements, err := in.All()
 	if err != nil {

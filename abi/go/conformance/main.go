@@ -38,6 +38,7 @@ func init() { //nolint:gochecknoinits // a module has no other moment to say wha
 
 func main() {}
 
+// says returns a listener that logs its name.
 func says(name string) func(wasmjob.Context) error {
 	return func(c wasmjob.Context) error {
 		c.Info(name)
@@ -85,6 +86,7 @@ func number(argument string) (int, error) {
 	return n, nil
 }
 
+// unknown is the error for a case that this guest does not have.
 func unknown(name string) error { return errors.New("there is no case " + name) }
 
 // word returns the kit's name of an error.

@@ -6,6 +6,8 @@ import (
 	wasmjob "github.com/wasmjob/wasmjob/abi/go"
 )
 
+// shard is the strategy: it assigns the items in the way that the job's parameter names.
+// Some ways are faulty.
 func shard(c wasmjob.Context, d wasmjob.Deal) error {
 	switch name := c.JobParam(); name {
 	case "modulo":
@@ -36,6 +38,7 @@ func shard(c wasmjob.Context, d wasmjob.Deal) error {
 	}
 }
 
+// each assigns the first items, each to the instance that to returns.
 func each(d wasmjob.Deal, items int, to func(item int) int) error {
 	for item := range items {
 		if err := d.Assign(item, to(item)); err != nil {
@@ -45,6 +48,8 @@ func each(d wasmjob.Deal, items int, to func(item int) int) error {
 	return nil
 }
 
+// heaviest returns the instance whose server has the largest label weight; without the
+// label it is 1.
 func heaviest(d wasmjob.Deal) (int, error) {
 	best, most := 0, 0
 	for i := range d.Instances() {

@@ -90,6 +90,7 @@ func Main(run func(c Context, out io.Writer) error) {
 	os.Exit(play(os.Args, os.Stdout, os.Stderr, run))
 }
 
+// play runs a script and returns the exit code of its program.
 func play(args []string, stdout, stderr io.Writer, run func(c Context, out io.Writer) error) int {
 	out := bufio.NewWriter(stdout)
 	c, err := Parse(args)

@@ -29,6 +29,7 @@ pub enum Stop {
 }
 
 impl Stop {
+    /// The reason with that number; `None` if the run should go on.
     pub(crate) fn of(code: i32) -> Option<Self> {
         Some(match code {
             STOP_NONE => return None,
@@ -67,10 +68,12 @@ impl fmt::Display for Stop {
     }
 }
 
+/// A text field, if it has a value.
 pub(crate) fn text(field: i32) -> Option<String> {
     read::text(&mut |buf| host::ctx_str(field, buf)).ok()
 }
 
+/// A number field.
 pub(crate) fn number(field: i32) -> i64 {
     match host::ctx_int(field) {
         NO_INT => 0, // the host is older than the field
@@ -78,10 +81,12 @@ pub(crate) fn number(field: i32) -> i64 {
     }
 }
 
+/// A number field that is never negative.
 pub(crate) fn count(field: i32) -> usize {
     usize::try_from(number(field)).unwrap_or(0)
 }
 
+/// A setting of the job's table `config`, if it is set.
 pub(crate) fn config(key: &str) -> Option<String> {
     read::text(&mut |buf| host::config_get(key, buf)).ok()
 }

@@ -20,6 +20,7 @@ pub enum Ended {
 }
 
 impl Ended {
+    /// The end with that number.
     fn of(code: i32) -> Self {
         match code {
             RESULT_OK => Ended::Done,

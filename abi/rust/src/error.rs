@@ -34,6 +34,7 @@ pub enum Error {
 }
 
 impl Error {
+    /// The error with that number.
     pub(crate) fn of(code: i32) -> Self {
         match code {
             ERR_UNKNOWN_FIELD => Error::UnknownField,

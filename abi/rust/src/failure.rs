@@ -56,6 +56,8 @@ impl Failure {
         Failure::of(if own { code } else { RESULT_FAILED }, reason)
     }
 
+    /// A failure with that code. If the reason is itself a failure, its own code is
+    /// dropped.
     fn of(code: i32, reason: impl Into<Failure>) -> Self {
         let reason = reason.into().reason;
         Failure { code, reason }

@@ -167,6 +167,7 @@ impl Default for Host {
 }
 
 thread_local! {
+    /// The host that runs an entry on this thread.
     static SERVED: RefCell<Option<Served>> = const { RefCell::new(None) };
 }
 
@@ -205,6 +206,7 @@ struct Place<'a> {
 }
 
 impl<'a> Place<'a> {
+    /// Puts the host where this thread's host calls find it.
     fn take(host: &'a mut Host, phase: Phase) -> Self {
         let served = Served::new(std::mem::take(host), phase);
         let outer = SERVED.with(|s| s.replace(Some(served)));

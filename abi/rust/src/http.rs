@@ -18,7 +18,7 @@ use std::io::{self, Read};
 pub struct Request {
     head: String,
     body: Vec<u8>,
-    sound: bool,
+    sound: bool, // method, URL and headers are valid; if not, it is not sent
 }
 
 impl Request {
@@ -135,6 +135,7 @@ impl Response {
         self.bytes().map(read::mend)
     }
 
+    /// Reads the next bytes of the body; 0: there are no more.
     fn next(&self, buf: &mut [u8]) -> Result<usize, Error> {
         Error::check(host::http_read(self.handle, buf))
     }

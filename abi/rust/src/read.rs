@@ -28,6 +28,7 @@ pub(crate) fn text(ask: &mut dyn FnMut(&mut [u8]) -> i32) -> Result<String, Erro
     bytes(ask).map(mend)
 }
 
+/// Makes bytes a text; invalid UTF-8 is replaced.
 pub(crate) fn mend(value: Vec<u8>) -> String {
     String::from_utf8(value).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned())
 }

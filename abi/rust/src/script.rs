@@ -64,6 +64,8 @@ impl Script {
         Script::read(args, |name| env::var(name).ok())
     }
 
+    /// Reads a script's input from arguments and variables. The last argument is the
+    /// context, which is a JSON object.
     fn read(
         args: impl Iterator<Item = String>,
         var: impl Fn(&str) -> Option<String>,
@@ -90,6 +92,7 @@ impl Script {
     }
 }
 
+/// A number among the variables.
 fn number<T: std::str::FromStr>(
     text: &impl Fn(&str) -> Result<String, Missing>,
     name: &str,

@@ -25,6 +25,7 @@ impl Timestamp {
     }
 }
 
+/// The time in milliseconds; at most the largest `i64`.
 fn millis(d: Duration) -> i64 {
     i64::try_from(d.as_millis()).unwrap_or(i64::MAX)
 }

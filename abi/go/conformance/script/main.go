@@ -15,6 +15,7 @@ import (
 
 func main() { script.Main(run) }
 
+// run plays the case that the first argument names, and writes the result to out.
 func run(c script.Context, out io.Writer) error {
 	name := ""
 	if len(c.Args) > 0 {

@@ -3,7 +3,7 @@
 //
 //	func init() { after.Register(note) }
 //
-// It is called whatever the entry returned, which Context.Ended tells, but not after a
+// It is called whatever the entry returned, which Context.Ended says, but not after a
 // panic. Its own result is logged and changes nothing.
 package after
 

@@ -17,7 +17,8 @@ pub(super) fn with<T>(f: impl FnOnce(&mut Served) -> T) -> T {
     })
 }
 
-// Log lines may also be written outside of a run.
+/// Calls f with the host of this thread, or returns `none` without one: log lines may
+/// also be written outside of a run.
 fn with_any<T>(none: T, f: impl FnOnce(&mut Served) -> T) -> T {
     SERVED.with(|s| s.borrow_mut().as_mut().map_or(none, f))
 }
@@ -71,7 +72,7 @@ served! {
     shard_assign(item: i32, instance: i32) -> i32;
 }
 
-// A response may be dropped after the entry, which has already closed it.
+/// A response may be dropped after the entry, which has already closed it.
 pub(crate) fn http_close(handle: i32) -> i32 {
     with_any(0, |s| s.http_close(handle))
 }

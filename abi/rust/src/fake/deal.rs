@@ -72,6 +72,7 @@ impl Served {
         if self.in_job() {
             return ERR_WRONG_PHASE;
         }
+        // A negative number becomes one that is too large.
         let (item, instance) = (item as u32 as usize, instance as u32 as usize);
         let known = instance < self.host.instances.len();
         match self.dealt.get_mut(item) {

@@ -60,6 +60,8 @@ impl Host {
         }
     }
 
+    /// Runs process on the batch, once more for the elements that it wants again, and
+    /// counts the outcomes.
     fn batch_done<R: End>(
         &mut self,
         process: &mut impl FnMut(&Elements) -> R,

@@ -15,7 +15,7 @@ pub(super) enum Phase {
 /// A host while it runs an entry.
 pub(super) struct Served {
     pub(super) host: Host,
-    pub(super) dealt: Vec<Option<usize>>,
+    pub(super) dealt: Vec<Option<usize>>, // by item, the instance that a strategy gave it
     pub(super) phase: Phase,
     pub(super) answers: Vec<Option<(Answer, usize)>>, // by handle, with the number of bytes read
 }
@@ -28,10 +28,12 @@ pub(super) fn fill(buf: &mut [u8], value: &[u8]) -> i32 {
     value.len() as i32
 }
 
+/// Handles a read of a value that may be missing.
 pub(super) fn fill_some(buf: &mut [u8], value: Option<impl AsRef<[u8]>>) -> i32 {
     value.map_or(ERR_NOT_FOUND, |v| fill(buf, v.as_ref()))
 }
 
+/// The element with an index of the guest, if there is one.
 pub(super) fn at<T>(all: &[T], index: i32) -> Option<&T> {
     all.get(usize::try_from(index).ok()?)
 }
@@ -47,6 +49,7 @@ impl Served {
         }
     }
 
+    /// Whether a job runs, not a strategy. Most functions are only for jobs.
     pub(super) fn in_job(&self) -> bool {
         self.phase != Phase::Shard
     }

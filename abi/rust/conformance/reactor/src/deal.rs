@@ -1,6 +1,7 @@
 use crate::{case, unknown};
 use wasmjob::{Deal, Error, Failure};
 
+/// Assigns the items in the way that the case names.
 pub(crate) fn deal(d: &mut Deal) -> wasmjob::Result {
     let items = 0..d.total();
     match case(&d.job_param()).0 {
@@ -38,6 +39,7 @@ pub(crate) fn deal(d: &mut Deal) -> wasmjob::Result {
     Ok(())
 }
 
+/// The instance whose server has the largest weight; without the label it is 1.
 fn heaviest(d: &Deal) -> wasmjob::Result<usize> {
     let mut best = (0, 0);
     for instance in d.instances() {

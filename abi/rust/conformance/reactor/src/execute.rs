@@ -3,6 +3,7 @@ use std::fmt::Write;
 use std::time::Duration;
 use wasmjob::{Context, Error, Failure, Level, Request, Timestamp};
 
+/// Plays the case of a simple job that the parameter names.
 pub(crate) fn run(c: &Context) -> wasmjob::Result {
     let param = c.job_param();
     let (name, argument) = case(&param);
@@ -56,6 +57,7 @@ fn granted(c: &Context, name: &str, argument: &str) -> wasmjob::Result {
     }
 }
 
+/// All facts of the run, one `name=value` in a line.
 fn fields(c: &Context) -> Result<String, std::fmt::Error> {
     let mut all = String::new();
     let moment = |t: Option<Timestamp>| t.map_or(0, Timestamp::millis);
@@ -83,6 +85,7 @@ fn fields(c: &Context) -> Result<String, std::fmt::Error> {
     Ok(all)
 }
 
+/// Sets a result of n bytes; the host may refuse it.
 fn large(c: &Context, n: usize) -> Result<(), Error> {
     match c.set_result("x".repeat(n)) {
         Err(Error::Limit) => c.set_result("limit"),
@@ -90,6 +93,7 @@ fn large(c: &Context, n: usize) -> Result<(), Error> {
     }
 }
 
+/// Logs a line of each level, and a text of two lines.
 fn log() {
     wasmjob::trace!("trace line");
     wasmjob::debug!("debug line");
@@ -100,6 +104,7 @@ fn log() {
     wasmjob::log!(Level::Info, "end");
 }
 
+/// Computes until the run should stop, and returns why.
 fn stop(c: &Context) -> Result<(), Error> {
     loop {
         if let Some(reason) = c.cancelled() {
@@ -108,6 +113,7 @@ fn stop(c: &Context) -> Result<(), Error> {
     }
 }
 
+/// Sleeps, and returns whether that was interrupted.
 fn nap(c: &Context, ms: u64) -> wasmjob::Result {
     let end = match c.sleep(Duration::from_millis(ms)) {
         Err(Error::Cancelled) => "stopped",
@@ -116,12 +122,14 @@ fn nap(c: &Context, ms: u64) -> wasmjob::Result {
     Ok(c.set_result(end)?)
 }
 
+/// 16 random bytes in hex.
 fn random(c: &Context) -> Result<String, Error> {
     let mut bytes = [0; 16];
     c.random(&mut bytes)?;
     Ok(bytes.iter().map(|b| format!("{b:02x}")).collect())
 }
 
+/// Adds 1 to a number in the state.
 fn count(c: &Context) -> Result<String, Error> {
     let text = c.state().get_text("n")?;
     let n: u64 = text.map_or(Ok(0), |t| t.parse().map_err(|_| Error::Invalid))?;
@@ -130,16 +138,19 @@ fn count(c: &Context) -> Result<String, Error> {
     Ok(next)
 }
 
+/// Deletes a value of the state, and returns whether there was one.
 fn forget(c: &Context) -> Result<String, Error> {
     let gone = c.state().delete("n")?;
     Ok(if gone { "gone" } else { "none" }.to_string())
 }
 
+/// Sends a request, and returns status and body.
 fn get(url: &str) -> Result<String, Error> {
     let answer = Request::get(url).send()?;
     Ok(format!("{} {}", answer.status(), answer.text()?))
 }
 
+/// Sends a request with a header and a body, and returns status, a header and the body.
 fn post(url: &str) -> Result<String, Error> {
     let request = Request::post(url).header("X-Test", "yes").body("ping");
     let answer = request.send()?;

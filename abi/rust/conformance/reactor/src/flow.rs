@@ -5,6 +5,7 @@ use wasmjob::{Ack, Batch, Context, Elements, Error, Failure};
 /// The number of fetches of this instance, which serves the whole run.
 static FETCHED: AtomicUsize = AtomicUsize::new(0);
 
+/// Fills a batch for the case. In the case `flow` each batch is one smaller.
 pub(crate) fn fetch(b: &mut Batch) -> wasmjob::Result {
     let param = b.job_param();
     let (name, argument) = case(&param);
@@ -30,11 +31,13 @@ pub(crate) fn fetch(b: &mut Batch) -> wasmjob::Result {
     Ok(())
 }
 
+/// Where the next batch begins.
 fn offset(c: &Context) -> wasmjob::Result<u64> {
     let text = c.state().get_text("offset")?;
     Ok(text.map_or(Ok(0), |t| t.parse())?)
 }
 
+/// Handles the batch in the way that the case names.
 pub(crate) fn process(all: &Elements) -> wasmjob::Result {
     match case(&all.job_param()).0 {
         "flow" => {
@@ -67,6 +70,7 @@ pub(crate) fn process(all: &Elements) -> wasmjob::Result {
     Ok(())
 }
 
+/// The elements as texts.
 fn texts(all: &Elements) -> Result<Vec<String>, Error> {
     all.iter().map(|e| e.text()).collect()
 }

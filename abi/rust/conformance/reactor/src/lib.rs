@@ -18,6 +18,7 @@ wasmjob::after!(after);
 wasmjob::started!(|_: &Context| wasmjob::info!("started"));
 wasmjob::completed!(completed);
 
+/// Logs that it was called, and declines the run in the case `veto`.
 fn before(c: &Context) -> wasmjob::Result {
     wasmjob::info!("before");
     match c.job_param().as_str() {
@@ -26,6 +27,7 @@ fn before(c: &Context) -> wasmjob::Result {
     }
 }
 
+/// Logs how the run has ended.
 fn after(c: &Context) {
     wasmjob::info!("after");
     let ended = c.ended().map_or("unknown".into(), |e| e.code().to_string());
@@ -35,6 +37,7 @@ fn after(c: &Context) {
     }
 }
 
+/// Logs how many items have ended in which way.
 fn completed(c: &Context) {
     wasmjob::info!("completed");
     match c.fire() {
@@ -48,6 +51,7 @@ fn case(param: &str) -> (&str, &str) {
     param.split_once(':').unwrap_or((param, ""))
 }
 
+/// Fails a case that this guest does not have.
 fn unknown(case: &str) -> wasmjob::Result {
     Err(Failure::new(format!("no case {case:?}")))
 }
