@@ -1,5 +1,5 @@
-/* The smallest job in C: it logs a line and gives back a greeting that names
- * its item. */
+/* The smallest job in C: it logs a greeting that names its item, and returns it
+ * as the result. */
 #include "wasmjob.h"
 
 #include <stdio.h>

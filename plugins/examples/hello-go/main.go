@@ -1,5 +1,5 @@
-// Command hello-go is the smallest job in Go: it logs a line and gives back a
-// greeting that names its item.
+// Command hello-go is the smallest job in Go: it logs a greeting that
+// names its item, and returns it as the result.
 //
 //	GOOS=wasip1 GOARCH=wasm go build -buildmode=c-shared -o hello-go.wasm .
 package main
@@ -15,6 +15,7 @@ func init() { simple.Register(hello) }
 
 func main() {}
 
+// hello greets whom the item's parameter names.
 func hello(c wasmjob.Context) error {
 	whom, ok := c.Param()
 	if !ok {

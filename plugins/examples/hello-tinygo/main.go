@@ -1,6 +1,6 @@
-// Command hello-tinygo is the smallest job for TinyGo: it gives back a greeting
-// that names its item. It differs from hello-go in doing without package fmt,
-// which makes the module less than half as large; Go builds it, too.
+// Command hello-tinygo is the smallest job for TinyGo: its result is a greeting
+// that names its item. Unlike hello-go it does not use package fmt, so the module
+// is less than half as large. Go builds it, too.
 //
 //	tinygo build -target=wasip1 -buildmode=c-shared -no-debug -o hello-tinygo.wasm .
 package main
@@ -16,6 +16,7 @@ func init() { simple.Register(hello) }
 
 func main() {}
 
+// hello greets whom the item's parameter names.
 func hello(c wasmjob.Context) error {
 	whom, ok := c.Param()
 	if !ok {

@@ -8,11 +8,11 @@
 //	[jobs.integrity.allow]
 //	dirs = ["ro:/srv/archive:/data"]
 //
-// Directories of the names that the setting "without" lists, .git if it is not
-// set, are left out.
+// Directories whose names the setting "without" lists are left out; without the
+// setting, .git is.
 //
-// A file belongs to the item that the hash of its path falls on, so files may
-// come and go without moving others, and every item finds its part alone.
+// The hash of a file's path says to which item it belongs. So files may come and
+// go without moving others, and every item finds its part alone.
 //
 //	GOOS=wasip1 GOARCH=wasm go build -buildmode=c-shared -o integrity-go.wasm .
 package main
@@ -31,6 +31,7 @@ func init() { simple.Register(integrity) }
 
 func main() {}
 
+// integrity digests the item's files below the granted directory.
 func integrity(c wasmjob.Context) error {
 	root, ok := c.Config("root")
 	if !ok {

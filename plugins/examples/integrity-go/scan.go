@@ -47,8 +47,8 @@ type scan struct {
 	report      report
 }
 
-// mine tells whether a file, by its path with slashes below the root, falls on
-// the item.
+// mine reports whether a file belongs to the item. path is below the root, with
+// slashes.
 func mine(path string, item, total int) bool {
 	h := fnv.New64a()
 	_, _ = io.WriteString(h, path) // never fails
@@ -85,8 +85,7 @@ func (s *scan) run() (report, error) {
 	return s.report, nil
 }
 
-// find lists the item's regular files. Git's own files change without the
-// content changing, so they are left out.
+// find lists the item's regular files, without directories that are left out.
 func (s *scan) find() ([]string, error) {
 	var paths []string
 	err := fs.WalkDir(s.tree, ".", func(p string, d fs.DirEntry, err error) error {
@@ -94,7 +93,7 @@ func (s *scan) find() ([]string, error) {
 		case s.stop():
 			return errStopped
 		case err != nil:
-			// Each item sees the error; the one it falls on tells it.
+			// Each item sees the error; the one that the path belongs to reports it.
 			if mine(p, s.item, s.total) {
 				s.skip(p, err)
 			}
@@ -136,6 +135,7 @@ func (s *scan) digest(path string) (sum string, n int64, err error) {
 	}
 }
 
+// skip counts a file that cannot be read, and lists the first of them.
 func (s *scan) skip(path string, err error) {
 	s.report.Unreadable++
 	if len(s.report.Listed) < maxListed {

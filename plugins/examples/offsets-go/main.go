@@ -1,10 +1,10 @@
 // Command offsets-go is a dataflow job that follows a journal, a file to which
-// lines are appended: each run goes on where the last one that succeeded has
+// lines are appended. Each run begins where the last one that succeeded has
 // ended, whichever server it ran on.
 //
 // A line is a name and a whole number, as in "pears 12". The numbers are added
-// up, per run in the metric "amount" and over all runs in the state; a line
-// that is something else counts as failed.
+// up, per run in the metric "amount" and over all runs in the state. Any other
+// line counts as failed.
 //
 // The parameter of the item names its file in the directory that is granted as
 // /data, so every item follows a journal of its own:
@@ -17,7 +17,7 @@
 //	allow.state = true
 //	allow.dirs = ["ro:/srv/journals:/data"]
 //
-// With streaming it does not stop before the end of the file, batch by batch.
+// With streaming, it reads batch after batch until the end of the file.
 //
 //	GOOS=wasip1 GOARCH=wasm go build -buildmode=c-shared -o offsets-go.wasm .
 package main
@@ -43,8 +43,8 @@ func main() {}
 // usual is how many lines are in a batch if the job does not say.
 const usual = 100
 
-// fetch finds the lines after the offset. The new offset is kept together with
-// what process does, or not at all.
+// fetch finds the lines after the offset. The new offset is kept only if process
+// succeeds, together with what that stores.
 func fetch(c wasmjob.Context, out wasmjob.Sink) error {
 	name, ok := c.Param()
 	if !ok {
@@ -71,14 +71,14 @@ func fetch(c wasmjob.Context, out wasmjob.Sink) error {
 	for n := 0; n < most; n++ {
 		line, err := lines.ReadBytes('\n')
 		if errors.Is(err, io.EOF) {
-			break // whoever writes the last line has not ended it yet
+			break // the last line is not complete yet
 		}
 		if err != nil {
 			return fmt.Errorf("read the journal: %w", err)
 		}
 		err = out.Add(bytes.TrimRight(line, "\r\n"))
 		if errors.Is(err, wasmjob.ErrLimit) && n > 0 {
-			break // it is the first of the next batch
+			break // the batch is full, so the line is the first of the next one
 		}
 		if err != nil {
 			return err
@@ -88,8 +88,8 @@ func fetch(c wasmjob.Context, out wasmjob.Sink) error {
 	return c.State().SetInt("offset", offset)
 }
 
-// begin goes to where the last batch ended. A journal that is shorter than that
-// was begun anew.
+// begin goes to where the last batch ended. A journal that is shorter than that is
+// a new one, and is read from its beginning.
 func begin(c wasmjob.Context, f *os.File) (int64, error) {
 	offset, err := c.State().Int("offset")
 	if err != nil {

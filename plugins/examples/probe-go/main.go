@@ -1,5 +1,5 @@
-// Command probe-go is a job that asks a web server whether it is well. The URL
-// is the parameter of the item, so one job looks after many servers:
+// Command probe-go is a job that checks whether a web server is well. The URL
+// is the parameter of the item, so one job checks many servers:
 //
 //	[jobs.probe]
 //	module = "probe"
@@ -9,10 +9,10 @@
 //	allow.http = ["GET https://example.org/health", "GET https://example.com/"]
 //	allow.clock = "real"
 //
-// It fails with code 200 if the server answers with a status other than 200, or
-// with something that does not contain the setting "contains". If there is no
-// answer, or the server says that it is at fault, another attempt is asked for.
-// With a clock it measures, in the metric "ms", how long the server took.
+// It fails with code 200 if the status of the answer is not 200, or if the answer
+// does not contain the setting "contains". If there is no answer, or its status is
+// 500 or more, another attempt may help. With a clock it measures, in the metric
+// "ms", how long the server took.
 //
 //	GOOS=wasip1 GOARCH=wasm go build -buildmode=c-shared -o probe-go.wasm .
 package main
@@ -34,10 +34,12 @@ func main() {}
 const (
 	// unwell is the code of a server that answers, but not as it should.
 	unwell = 200
-	// most is how much of the answer is looked at.
+	// most is how many bytes of the answer are read.
 	most = 1 << 20
 )
 
+// probe requests the item's URL and checks the answer. Without a granted clock it
+// only leaves out the metric.
 func probe(c wasmjob.Context) error {
 	url, ok := c.Param()
 	if !ok {

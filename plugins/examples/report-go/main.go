@@ -1,5 +1,5 @@
 // Command report-go is a script: a program whose output is the result. It lists
-// the files of a directory with their lines and bytes; each sharding item
+// the files of a directory with their numbers of lines and bytes; each sharding item
 // lists its part.
 //
 //	[jobs.report]
@@ -35,7 +35,7 @@ func main() {
 
 // report lists every Total-th file, beginning with the Item-th.
 func report(c script.Context, dir fs.FS, out io.Writer) error {
-	// As sorted by name, which every item does alike.
+	// They are sorted by name, so every item sees the same order.
 	entries, err := fs.ReadDir(dir, ".")
 	if err != nil {
 		return err

@@ -1,5 +1,5 @@
-// The smallest job in AssemblyScript: it logs a line and gives back a greeting
-// that names its item.
+// The smallest job in AssemblyScript: it logs a greeting that names its item, and
+// returns it as the result.
 
 import { Context, Outcome } from "wasmjob";
 export { wasmjob_abi_v1 } from "wasmjob";

@@ -1,5 +1,5 @@
-//! The smallest job in Rust: it logs a line and gives back a greeting that names
-//! its item.
+//! The smallest job in Rust: it logs a greeting that names its item, and returns it
+//! as the result.
 //!
 //! ```sh
 //! cargo build --release --target wasm32-unknown-unknown

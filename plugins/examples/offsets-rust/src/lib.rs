@@ -1,12 +1,11 @@
-//! A dataflow job that reads a stream of records from where it left off: the
-//! offset is kept in the state of the item, and goes on only with a batch that
-//! was processed, so that each record counts once whatever fails in between.
+//! A dataflow job that reads a stream of records. Each run begins where the last
+//! batch ended: that offset is in the state of the item, and changes only with a
+//! batch that succeeded. So each record counts once, whatever fails in between.
 //!
-//! The records stand in for those of a queue or a table: the setting `records`
-//! says how many there are (1000 if it is not set). Record n is the text
+//! The records are made up, in place of those of a queue or a table. The setting
+//! `records` says how many there are; 1000 if it is not set. Record n is the text
 //! `n,amount`, and belongs to item n modulo the number of items. Every hundredth
-//! is damaged: it is marked as failed, and the others of its batch are not held
-//! up.
+//! is damaged: it is marked as failed, and the others of its batch are done.
 //!
 //! ```toml
 //! [jobs.offsets.allow]
@@ -23,6 +22,7 @@ wasmjob::dataflow!(fetch, process);
 
 const BATCH: usize = 100; // unless the job wants another number
 
+/// Fills a batch with the item's next records.
 fn fetch(b: &mut Batch) -> wasmjob::Result {
     let records = match b.config("records") {
         Some(n) => n.parse()?,
@@ -36,6 +36,7 @@ fn fetch(b: &mut Batch) -> wasmjob::Result {
     Ok(())
 }
 
+/// Adds the amounts of the batch to the sum, and moves the offset.
 fn process(all: &Elements) -> wasmjob::Result {
     let mut sum = number(all, "sum")?;
     let mut line = Vec::new();
@@ -65,6 +66,7 @@ fn number(c: &Context, key: &str) -> wasmjob::Result<u64> {
     Ok(text.map_or(Ok(0), |t| t.parse())?)
 }
 
+/// Record n; every hundredth has no amount.
 fn record(n: usize) -> String {
     match n % 100 {
         99 => format!("{n},?"),
@@ -72,6 +74,7 @@ fn record(n: usize) -> String {
     }
 }
 
+/// The amount of a record; `None` if it is damaged.
 fn amount(record: &[u8]) -> Option<u64> {
     let (_, amount) = std::str::from_utf8(record).ok()?.split_once(',')?;
     amount.parse().ok()

@@ -1,6 +1,6 @@
-// Asks whether a web page answers as it should. The page is the parameter of the
-// item, or else the setting `url`; settings `status` (200) and `contains` say
-// what to expect. A page that does not answer at all is tried again.
+// Checks whether a web page answers as it should. The page is the parameter of the
+// item, or else the setting `url`. The settings `status`, 200 by default, and
+// `contains` say what to expect. If the page does not answer, another attempt may help.
 //
 // It needs the grant `http` for the page, and measures how long the answer took
 // if it has the grant `clock`.
@@ -13,6 +13,7 @@ const WRONG_ANSWER = 128;
 
 export function wasmjob_execute(): Outcome { return probe(new Context()); }
 
+// Requests the page and checks the answer. Without a granted clock, begun is negative.
 function probe(c: Context): Outcome {
   const url = c.param.or(c.config("url").text);
   if (url.length == 0) return c.fail("no page to ask: set the item's parameter or the setting url");
@@ -37,7 +38,7 @@ function probe(c: Context): Outcome {
   return Outcome.Done;
 }
 
-// What the network did wrong may be over soon; what is not granted stays so.
+// A fault of the network may be over soon, so another attempt may help. What is not granted stays so.
 function unanswered(c: Context, url: string, code: Code, error: string): Outcome {
   const reason = `${url}: ${error}`;
   return code == Code.IO || code == Code.Timeout ? c.retry(reason) : c.fail(reason);

@@ -1,5 +1,5 @@
 //! A script in Rust: it reports how many lines and bytes the files of a
-//! directory have, each sharding item a part of the files.
+//! directory have. Each sharding item reports a part of the files.
 //!
 //! The directory is the job's first argument, or `/data`:
 //!
@@ -12,9 +12,9 @@
 //! dirs = ["ro:/var/log:/logs"]
 //! ```
 //!
-//! A file belongs to the item that the hash of its name falls on, so files may
-//! come and go without moving others. What it prints is the result of the run;
-//! files that cannot be read are named on stderr and fail it.
+//! The hash of a file's name says to which item it belongs, so files may come and
+//! go without moving others. What the script prints is the result of the run.
+//! Files that cannot be read are named on stderr, and fail the run.
 //!
 //! ```sh
 //! cargo build --release --target wasm32-wasip1
@@ -44,6 +44,7 @@ fn main() -> ExitCode {
     }
 }
 
+/// Reports on the item's files of the directory that the job names.
 fn run() -> Result<Report, Box<dyn Error>> {
     let script = Script::from_env()?;
     let folder = script.args.first().map_or("/data", String::as_str);
@@ -77,6 +78,7 @@ impl fmt::Display for Report {
     }
 }
 
+/// Reports on the files of a folder that belong to the item, sorted by name.
 fn report(folder: &Path, item: usize, total: usize) -> io::Result<Report> {
     let mut report = Report::default();
     for entry in fs::read_dir(folder)? {
@@ -95,6 +97,7 @@ fn report(folder: &Path, item: usize, total: usize) -> io::Result<Report> {
     Ok(report)
 }
 
+/// The numbers of lines and bytes of a file, read piece by piece.
 fn count(path: &Path) -> io::Result<(u64, u64)> {
     let mut file = BufReader::new(fs::File::open(path)?);
     let (mut lines, mut bytes) = (0, 0);
@@ -110,7 +113,8 @@ fn count(path: &Path) -> io::Result<(u64, u64)> {
     }
 }
 
-/// FNV-1a: the hash must be the same in every build of the module.
+/// The item to which a file belongs. The hash is FNV-1a, since it must be the same in
+/// every build of the module.
 fn owner(name: &str, total: usize) -> usize {
     let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash: u64, b| {
         (hash ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3)

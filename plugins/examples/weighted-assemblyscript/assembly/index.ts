@@ -1,9 +1,9 @@
-// A sharding strategy that deals items in proportion to the label `weight` of
+// A sharding strategy that assigns items in proportion to the label `weight` of
 // each server, a whole number; 1 without the label. A server of weight 0 gets
-// items only if all have 0: then, as somebody must run them, all count as 1.
+// items only if all have 0: some server must run them, so then all count as 1.
 //
-// Each item goes to the instance that would be the least loaded after taking it.
-// A further item moves no other.
+// Each item goes to the instance that has the least load after taking it. If the
+// total grows, no other item moves.
 
 import { Code, Outcome, Sharding, nameOf } from "wasmjob";
 export { wasmjob_abi_v1 } from "wasmjob";
@@ -25,6 +25,7 @@ export function wasmjob_shard(): Outcome {
   return deal(s, weights);
 }
 
+// Assigns item after item.
 function deal(s: Sharding, weights: StaticArray<i64>): Outcome {
   const total = s.total;
   const given = new StaticArray<i64>(weights.length);
@@ -37,9 +38,9 @@ function deal(s: Sharding, weights: StaticArray<i64>): Outcome {
   return Outcome.Done;
 }
 
-// Compares (given + 1) / weight as products: no rounding, the same on every server.
-// It is called for each item, so that fuel goes here: the loop has no checks of
-// bounds, and 100,000 items among 200 servers are within a host's default.
+// The instance of the least load, (given + 1) / weight. Loads are compared as products,
+// so nothing is rounded, and every server gets the same result. Most fuel is used here:
+// without checks of bounds, 100,000 items among 200 servers are within a host's default.
 function next(weights: StaticArray<i64>, given: StaticArray<i64>): i32 {
   let best = -1;
   let load: i64 = 1; // of the best, after taking it; at first infinite: 1 / 0
@@ -56,6 +57,7 @@ function next(weights: StaticArray<i64>, given: StaticArray<i64>): i32 {
   return best;
 }
 
+// The number, or -1 if the text is none up to MOST.
 function parse(text: string): i64 {
   if (text.length == 0 || text.length > 10) return -1;
   for (let i = 0; i < text.length; i++) {

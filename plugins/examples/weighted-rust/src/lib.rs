@@ -1,13 +1,13 @@
-//! A sharding strategy that deals items in proportion to the label `weight` of
+//! A sharding strategy that assigns items in proportion to the label `weight` of
 //! each server, and moves as few of them as that allows.
 //!
 //! A weight is a whole number up to a billion; without the label it is 1. A
 //! server of weight 0 gets nothing, unless all have 0: then all count as 1.
 //!
 //! An instance's share is its part of the weights times the number of items,
-//! and it gets that, rounded up or down. Where there is a choice of whom to
-//! round up, those go first that own more than the lower number now, as each
-//! keeps an item by it, and then those that lose most by rounding down.
+//! rounded up or down. Rounding up comes first for instances that own more items
+//! now than the rounded-down share, since each keeps an item in this way; then
+//! for those that would lose most by rounding down.
 //!
 //! ```sh
 //! cargo build --release --target wasm32-unknown-unknown
@@ -22,6 +22,7 @@ const HEAVIEST: u64 = 1_000_000_000;
 
 wasmjob::strategy!(deal);
 
+/// Assigns each item to the instance that `plan` gives it to.
 fn deal(d: &mut Deal) -> wasmjob::Result {
     let weights: Vec<u64> = d.instances().map(weight).collect::<wasmjob::Result<_>>()?;
     if weights.is_empty() {
@@ -34,6 +35,7 @@ fn deal(d: &mut Deal) -> wasmjob::Result {
     Ok(())
 }
 
+/// The weight of an instance: the label of its server, or 1.
 fn weight(instance: Instance) -> wasmjob::Result<u64> {
     let Some(label) = instance.label("weight") else {
         return Ok(1);

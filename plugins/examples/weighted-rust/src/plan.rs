@@ -1,15 +1,15 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Gives each item to an instance: owners holds, by item, the instance that owns
-/// it now. There is at least one weight.
+/// Gives each item to an instance. owners has, by item, the instance that owns it now,
+/// which keeps it if its share allows. There is at least one weight.
 pub(crate) fn plan(weights: &[u64], owners: &[Option<usize>]) -> Vec<usize> {
     let mut free = shares(weights, owners);
     let mut kept: Vec<Option<usize>> = owners.to_vec();
     for place in &mut kept {
         *place = place.filter(|&owner| take(&mut free, owner));
     }
-    // What is left goes to the first with room; the numbers are all that counts.
+    // Any other item goes to the first instance with room.
     let mut next = 0;
     let placed = kept.into_iter().map(|owner| match owner {
         Some(owner) => owner,
@@ -23,6 +23,7 @@ pub(crate) fn plan(weights: &[u64], owners: &[Option<usize>]) -> Vec<usize> {
     placed.collect()
 }
 
+/// Takes room for one item on an instance, if it has any.
 fn take(free: &mut [usize], instance: usize) -> bool {
     let room = free[instance] > 0;
     if room {
@@ -31,8 +32,8 @@ fn take(free: &mut [usize], instance: usize) -> bool {
     room
 }
 
-/// How many items each instance gets. All in whole numbers, so that it is the
-/// same everywhere.
+/// How many items each instance gets. It counts in whole numbers only, so every server
+/// gets the same result.
 fn shares(weights: &[u64], owners: &[Option<usize>]) -> Vec<usize> {
     let nobody = weights.iter().all(|&w| w == 0);
     let weight = |i: usize| if nobody { 1 } else { weights[i] };
@@ -45,8 +46,8 @@ fn shares(weights: &[u64], owners: &[Option<usize>]) -> Vec<usize> {
     for &owner in owners.iter().flatten() {
         owned[owner] += 1;
     }
-    // Rounded up first: who owns more than the lower number, then who loses most
-    // by rounding down, then the first.
+    // Rounding up comes first for an instance that owns more than its rounded-down
+    // share, then for one that loses most by rounding down, then by index.
     let up = all.filter(|&i| parts(i) % sum > 0);
     let mut up: BinaryHeap<_> = up
         .map(|i| (owned[i] > shares[i], parts(i) % sum, Reverse(i)))
