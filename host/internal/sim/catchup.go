@@ -67,7 +67,9 @@ type attendance struct {
 	by    protocol.ID
 }
 
-// attended records times without members.
+// attended records the end of each time without members, and what the first new member
+// says of it. A member that saw others which may have begun something must not say that
+// nobody was there.
 func (l *ledger) attended(old *protocol.View, by origin) {
 	if len(l.v.Members)+len(l.v.Instances) == 0 {
 		return

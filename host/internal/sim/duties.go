@@ -161,6 +161,7 @@ func (l *ledger) begin(m protocol.Begin, old *protocol.View, by origin) {
 	for _, i := range m.Begun {
 		k := slices.IndexFunc(m.Own.Open, func(e protocol.Entry) bool { return e.Item == i })
 		switch e := m.Own.Open[k]; {
+		// It is paused at the instant or now, or the instant came in a pause.
 		case e.Trigger == "" && pausedAt(v, max(e.Instant, by.registryTime())) || e.Trigger == "" && e.Attempt == 1 && cameInPause(v, e.Instant-l.early(by)) && pausedAt(v, e.Instant):
 			l.w.breach("pause", "%s begins item %d, seeing the job paused", by, i)
 		case e.Cause == protocol.Misfired && e.Attempt == 1 && (v.Necessary || v.Processing):

@@ -67,7 +67,7 @@ func (w *World) fault() {
 		{f.freeze, func() { w.freeze(m) }},
 		{f.cut, func() { w.cut(m) }},
 		{f.stall, func() { w.stall(m) }},
-		{f.clock, func() {
+		{f.clock, func() { // as often as a clock is set
 			m.outage = w.now + w.between(0, 8*second)
 			w.tracef("%s: its history stores nothing for %d ms", m.name(), (m.outage-w.now)/millisecond)
 		}},

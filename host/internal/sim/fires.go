@@ -63,6 +63,8 @@ type lastCall struct {
 // counted, and that an instant is over when it is reported as completed.
 func (l *ledger) calls(m *member, e protocol.Listen) {
 	for _, o := range l.w.members {
+		// A frozen member may have a call that is over. Rounds of begins and of ends do
+		// not wait for each other.
 		if o != m && o.call != nil && !o.frozen && (l.w.roundWait == 0 || o.call.Event == e.Event) {
 			l.w.breach("one listener", "%s calls %s of %d while %s calls", m.name(), e.Event, e.Instant, o.name())
 		}

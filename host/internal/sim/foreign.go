@@ -330,11 +330,14 @@ func (l *ledger) awaited(old *protocol.View) {
 	asked := l.w.now
 	for i, o := range l.v.Assignment.Owners {
 		m := l.w.member(o)
+		// A member counts if it has just got the item, has an instant to begin, and saw
+		// the mark before that instant, but not so long ago that it may begin without
+		// waiting.
 		if m == nil || ownerOf(old, i) == o || !m.fresh || m.ticked <= lastOf(l.v, i) || pausedAt(l.v, m.ticked) || m.marked == 0 || m.marked >= m.ticked || m.now() > m.marked+l.w.options.ReshardWait-prompt/millisecond {
 			continue
 		}
 		if word := m.now() - (l.w.now-l.wordAt)/millisecond; word >= m.ticked {
-			continue
+			continue // an operator changed something after the instant
 		}
 		at, life := m.ticked, m.life
 		l.w.after(prompt, func() {

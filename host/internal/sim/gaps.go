@@ -20,8 +20,9 @@ func (l *ledger) force() {
 	}
 }
 
-// early is by how many ms the recorded time of a change may be too early. The clock may
-// have been behind when it was recorded, and have been set ahead since.
+// early is by how many ms the recorded time of a change may be too early. The member's
+// clock may have been behind when it recorded that, and have been set ahead since, so it
+// counts twice then.
 func (l *ledger) early(by origin) int64 {
 	if by.member != nil && by.member.set != 0 {
 		return 2*l.w.mostOff() + 1

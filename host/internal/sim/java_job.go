@@ -293,7 +293,7 @@ func (j *jvm) round(t *thread, at int64) {
 		}
 		items = slices.DeleteFunc(items, func(i int) bool { return t.exists(nodes.item(i, markDisabled)) })
 	} else {
-		at = 0
+		at = 0 // items that were taken over run for no instant
 	}
 	if j.parse(t, string(t.read(nodes.config).Data)).MonitorExecution {
 		items = slices.DeleteFunc(items, func(i int) bool { return t.exists(nodes.item(i, markRunning)) })
@@ -302,7 +302,7 @@ func (j *jvm) round(t *thread, at int64) {
 		items = hashed(items)
 	}
 	for _, i := range items {
-		if j.settings(t).MonitorExecution && t.exists(nodes.item(i, markRunning)) {
+		if j.settings(t).MonitorExecution && t.exists(nodes.item(i, markRunning)) { // one still runs, so none begins
 			for _, i := range items {
 				t.createIfNeeded(nodes.item(i, markMisfire))
 			}
@@ -311,7 +311,7 @@ func (j *jvm) round(t *thread, at int64) {
 	}
 	j.awaitRound(t, nodes.started, items)
 	j.runAll(t, items, at)
-	for j.settings(t).Misfire && !t.exists(nodes.necessary) {
+	for j.settings(t).Misfire && !t.exists(nodes.necessary) { // misfired items run once more
 		n := 0
 		for _, i := range items {
 			if p := nodes.item(i, markMisfire); t.exists(p) {

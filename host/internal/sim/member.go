@@ -219,9 +219,9 @@ func (m *member) pump() {
 		switch {
 		case m.commit != nil: // the member looks for marks only after the answer
 		case !v.Necessary && !v.Processing && !unadopted(v) && !departed(v):
-			m.marked = 0
+			m.marked = 0 // it need not wait for a reshard
 		case m.marked == 0:
-			m.marked = m.now()
+			m.marked = m.now() // since now it waits
 		}
 		m.seeRequest(v)
 		m.leaving = m.leaving || m.st.Self() != "" && registered(v, m.st.Self()) == nil

@@ -224,7 +224,7 @@ func (s *session) advance(rev int64) {
 			}
 			times := 1
 			if c.Kind == tree.ChildrenChanged {
-				times = 0
+				times = 0 // the node itself has not changed
 			}
 			s.client(message{event: registry.Event{Kind: registry.Changed, Path: c.Path, Changes: times, Gone: times > 0 && !c.Node.Exists}})
 		}
@@ -308,12 +308,12 @@ func (s *session) ask(r request) {
 		l.arrives = func() {
 			r := l.arrived()
 			switch {
-			case s.epoch == l.epoch && s.alone:
+			case s.epoch == l.epoch && s.alone: // its contact does not count
 				s.carryOut(&r)
 			case s.epoch == l.epoch && s.alive:
 				s.lastContact = w.now
 				s.carryOut(&r)
-			case s.epoch == l.epoch:
+			case s.epoch == l.epoch: // the session is over
 				s.client(message{event: registry.Event{Kind: registry.Ended}})
 			case s.alive && r.late != nil && !s.connected && w.chance(w.profile.late):
 				if strays := r.beyond && w.chance(w.profile.beyond); strays || s.returns == r.returns {

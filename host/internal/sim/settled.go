@@ -157,6 +157,7 @@ func (l *ledger) leftovers() {
 // due records an instant that came due on a member's clock, unless some member still
 // follows a replaced cron.
 func (l *ledger) due(m *member, at int64) {
+	// Members leave out what a clock far ahead shows.
 	if l.v.Config == nil || l.w.clocks.shown && at > l.w.registryTime()+tolerated {
 		return
 	}

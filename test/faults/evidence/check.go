@@ -254,7 +254,7 @@ func (c *checker) elements(guests []*guest) {
 		next := g.elements[0]
 		switch {
 		case before == nil || g.era > before.era:
-			if next != 0 {
+			if next != 0 { // the state was lost with the data
 				c.found(Elements, "%s begins with element %d, not with the first", g, next)
 			}
 		case next == before.elements[0] && !c.succeeded(before.attempt):
@@ -321,7 +321,7 @@ func (c *checker) agree(guests []*guest) {
 		}
 		for _, r := range rows {
 			switch {
-			case r.Fence != g.token && r.Fence != 0:
+			case r.Fence != g.token && r.Fence != 0: // 0: not known
 				c.found(Row, "%s: the row has token %d", g, r.Fence)
 			case r.Instance != g.server:
 				c.found(Row, "%s: the row names %s", g, r.Instance)

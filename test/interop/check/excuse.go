@@ -103,7 +103,10 @@ func (k *checker) missed(s Span, item int, t int64) (Reason, string) {
 	return k.left(item, t, address(owner))
 }
 
-// moved excuses an item that got another owner around the instant.
+// moved excuses an item that got another owner around the instant. A member of
+// ElasticJob that got it may not have fired, or may have read the old owner from its
+// cache. One that lost it to a member of ours may have looked too late, or its leader
+// assigned too late.
 func (k *checker) moved(s Span, item int, t int64, m move) (Reason, string) {
 	from, to := address(m.from), address(m.to)
 	assigned := fmt.Sprintf("%s gave it from %s to %s at %s", m.by, from, to, since(t, m.at))
@@ -143,7 +146,8 @@ func (k *checker) late(member string, instant int64, m move) bool {
 	return true
 }
 
-// idle excuses a member of ElasticJob that did not fire an instant.
+// idle excuses a member of ElasticJob that did not fire an instant: its scheduler says
+// that it misfired, or had not started yet, or the cron had just changed.
 func (k *checker) idle(s Span, member string, t int64) (Reason, string) {
 	if k.fired(member, t).Word != "" {
 		return "", ""
@@ -163,7 +167,8 @@ func (k *checker) idle(s Span, member string, t int64) (Reason, string) {
 	return "", ""
 }
 
-// left excuses a member of ElasticJob that fired an instant but left the item out.
+// left excuses a member of ElasticJob that fired an instant but left the item out: the
+// item was marked as running or taken over, or its owner's node was just written again.
 func (k *checker) left(item int, t int64, member string) (Reason, string) {
 	fired := k.fired(member, t)
 	if fired.Word == "" {
@@ -216,7 +221,9 @@ func (k *checker) unled(t int64) (string, bool) {
 	return "", false
 }
 
-// unassigned excuses an item of ours that waits for ElasticJob's leader to assign it.
+// unassigned excuses an item of ours that waits for ElasticJob's leader to assign it: a
+// reshard was asked for early enough, that leader has not made it, and a row of ours
+// says that the instant did not run.
 func (k *checker) unassigned(s Span, item int, t int64) (Reason, string) {
 	l := k.tree.at(leaderNode, t)
 	asked := k.tree.at(necessaryNode, t+seenTime)
