@@ -17,6 +17,7 @@ type builtin struct {
 	short  []string // ours; the first is the one to recommend
 }
 
+// builtins returns the built-in strategies with all their names.
 func builtins() []builtin {
 	const (
 		classes2 = "com.dangdang.ddframe.job.lite.api.strategy.impl."

@@ -90,4 +90,5 @@ func least(all []*head) *head {
 	return first
 }
 
+// compareRows orders rows as all histories do.
 func compareRows(a, b Row) int { return PlaceOf(&a).Compare(PlaceOf(&b)) }

@@ -20,6 +20,7 @@ func (e *event) before(o *event) bool { return e.at < o.at || e.at == o.at && e.
 // the standard library boxes every event.
 type events []event
 
+// push adds an event. It rises in the heap until the one above comes before it.
 func (q *events) push(e event) {
 	*q = append(*q, e)
 	h := *q
@@ -35,6 +36,7 @@ func (q *events) push(e event) {
 	h[k] = e
 }
 
+// pop removes and returns the next event. The last one takes its place, and sinks.
 func (q *events) pop() event {
 	h := *q
 	first := h[0]

@@ -18,6 +18,7 @@ type tape interface {
 	aside(rng *rand.Rand, part string) tape // for the draws of another random source
 }
 
+// drawn returns the random source of a seed.
 func drawn(seed uint64) *draws {
 	return &draws{rng: rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15))}
 }

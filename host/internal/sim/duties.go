@@ -217,6 +217,7 @@ func (l *ledger) take(m protocol.Take, old *protocol.View, by origin) {
 	}
 }
 
+// reshard checks that an assignment follows the strategy, moves no running item, and is in the owners' nodes.
 func (l *ledger) reshard(m protocol.Reshard, old *protocol.View, by origin) {
 	a := &l.v.Assignment
 	for i, o := range a.Owners {

@@ -176,6 +176,7 @@ func (j *jvm) freeze() {
 	j.frozen = true
 }
 
+// thaw lets a frozen process do what has waited.
 func (j *jvm) thaw() {
 	if !j.frozen {
 		return

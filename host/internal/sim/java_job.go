@@ -75,6 +75,7 @@ func (j *jvm) elect(t *thread) {
 	})
 }
 
+// enabled reports whether the server of that address is enabled, by the copy.
 func (j *jvm) enabled(t *thread, ip string) bool {
 	if j.w.three {
 		return j.enabled3(t, ip)

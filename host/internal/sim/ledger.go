@@ -369,6 +369,7 @@ func alive(v *protocol.View, id protocol.ID) bool {
 	return slices.ContainsFunc(v.Members, func(m protocol.Member) bool { return m.ID == id })
 }
 
+// last returns the last instant of item i in a list by item; 0 if the list lacks it.
 func last(s []int64, i int) int64 {
 	if i < len(s) {
 		return s[i]

@@ -206,8 +206,7 @@ func (m *member) receive(msg message) {
 	m.loop.Event(msg.event)
 }
 
-// pump is the rest of a turn: it passes settled views to the core and starts the reads that
-// the mirror needs.
+// pump ends a turn: it passes settled views to the core, and starts the reads of the mirror.
 func (m *member) pump() {
 	for m.up && !m.frozen && m.st != nil && !m.w.broken() {
 		if !m.loop.Look() {
@@ -295,6 +294,7 @@ func (m *member) advance(in protocol.Input) {
 	}
 }
 
+// write sends the transaction of a plan, and passes the answer to the core.
 func (m *member) write(p follow.Plan) {
 	if m.commit != nil {
 		m.w.breach("one commit in flight", "%s sends %s while %s is under way", m.name(), describe(p.Commit), describe(m.commit.m))
@@ -328,8 +328,7 @@ func (m *member) write(p follow.Plan) {
 	})
 }
 
-// enough is the limit of steps for any seed; a cluster that takes more is in an endless
-// loop.
+// enough is the limit of steps for any seed: only an endless loop takes more.
 const enough = 100_000
 
 // refused counts refusals of one mutation on one view.
@@ -344,6 +343,7 @@ func (m *member) refused(mu protocol.Mutation) {
 	}
 }
 
+// effect carries out an effect of the core, in place of package runner.
 func (m *member) effect(e protocol.Effect) {
 	w := m.w
 	switch e := e.(type) {

@@ -43,6 +43,7 @@ type dialect struct {
 const conflict = "ON CONFLICT (job, item, run, attempt) DO UPDATE SET state = excluded.state, reason = excluded.reason, reason_code = excluded.reason_code " +
 	"WHERE wasmjobd_run.state = 'taken_over' AND excluded.state NOT IN ('taken_over', 'retried')"
 
+// sqlite is the dialect of the file on the server's own disk.
 func sqlite() *dialect {
 	return &dialect{
 		driver:  "sqlite",
@@ -53,6 +54,7 @@ func sqlite() *dialect {
 	}
 }
 
+// postgres is the dialect of PostgreSQL.
 func postgres() *dialect {
 	return &dialect{
 		driver:   "pgx",
