@@ -42,7 +42,7 @@ func adopt(s *facts) Mutation {
 		for _, e := range v.Runs[k].Open {
 			owner := v.Assignment.owner(e.Item)
 			if e.Item >= next.Total || owner == "" {
-				return nil // its owner is dead
+				return nil // the item is gone or nobody's, so its run must end first
 			}
 			next.Owners[e.Item] = owner
 		}
@@ -58,15 +58,16 @@ func adopt(s *facts) Mutation {
 	seq := own.Seq
 	s.accountFor(&next, &own)
 	s.unaccepted(&next, &own)
-	if own.Seq > seq {
+	if own.Seq > seq { // rows were added, so the own record is written, too
 		m.Self, m.Own = s.self, own
 	}
 	m.Items, m.Next = s.room().first(indexes(next.Total)), next
 	return m
 }
 
-// recorded lists the members with a record, and adds what their records account for to
-// next.
+// recorded lists the members with a record, and merges the records into next: an item's new
+// owner must know up to where it is accounted for. The transaction checks that none of these
+// records has changed.
 func (s *State) recorded(next *Assignment) []ID {
 	var ids []ID
 	next.Schedules = s.schedule.known

@@ -29,8 +29,9 @@ func (v *View) Unclear(before *View) (items []int) {
 	return items
 }
 
-// endedFirst reports whether the item's mark went before an instance that was in the view
-// before. If other instances came or went as well, this is unknown.
+// endedFirst reports whether the item's mark went before the one instance that has gone since
+// the view before, so that the run had ended. If other instances came or went as well, this
+// is unknown.
 func (s *State) endedFirst(i int) bool {
 	v := s.view
 	changed := at(v.MarksChanged, i)

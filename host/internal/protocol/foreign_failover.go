@@ -27,7 +27,7 @@ func (s *facts) abandonedMarks() []int {
 	}
 	var items []int
 	for i := range s.view.Items {
-		if it := &s.view.Items[i]; it.Failover != "" && it.Running == 0 && w.isSession(it.TakerSession) {
+		if it := &s.view.Items[i]; it.Failover != "" && it.Running == 0 && w.isSession(it.TakerSession) { // taken, not begun
 			items = append(items, i)
 		}
 	}
@@ -38,7 +38,8 @@ func (s *facts) abandonedMarks() []int {
 	return items
 }
 
-// seeStray remembers when each item was first seen with a mark that outlived its member.
+// seeStray remembers when each item was first seen with a mark that outlived its member, as
+// long as it has one.
 func (w *evidence) seeStray(v *View, now int64) {
 	for i := range v.Items {
 		switch left := v.Items[i].leftMark(); {
@@ -53,8 +54,9 @@ func (w *evidence) seeStray(v *View, now int64) {
 // leftMark reports whether the item has a mark that outlived its member.
 func (it Item) leftMark() bool { return it.Abandoned || it.Failover != "" && it.TakerSession == 0 }
 
-// nodesToPend is the number of nodes that a transaction writes to make a run of the item
-// pending.
+// nodesToPend is an upper bound of the nodes that a transaction writes to make a run of the
+// item pending. If the item has a mark that outlived its member, the mark goes as well, and
+// its transaction checks that no member has taken the item.
 func (it Item) nodesToPend() int {
 	if it.leftMark() {
 		return 4
@@ -62,11 +64,13 @@ func (it Item) nodesToPend() int {
 	return 2
 }
 
-// isStray reports whether no other transaction will delete a mark that outlived its member.
-// A member that makes the item's run pending also deletes the mark, so the mark stays as
-// long as that may happen. Foreign members do that at once, and only for a member that they
-// have seen go. If a foreign member has taken the run, nobody makes it pending. Its taker may
-// be waiting for a reshard, for which the leader waits until the mark is gone.
+// isStray reports whether no other transaction will delete the item's mark, which outlived
+// its member, so that this member must. A member that makes the item's run pending also
+// deletes the mark, so the mark stays as long as that may happen: while a foreign member's run
+// is not accounted for, or a dead member's record still has the run. Foreign members make a
+// run pending at once, and only for a member that they have seen go. They get twice the grace
+// for it. If a foreign member has taken the run, nobody makes it pending. Its taker may wait
+// for a reshard, for which the leader waits until the mark is gone.
 func (s *facts) isStray(i int) bool {
 	if s.unaccountedRun(i) != nil && !s.view.item(i).taken() {
 		return false

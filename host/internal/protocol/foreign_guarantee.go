@@ -21,6 +21,7 @@ type Round struct {
 // Guarantee has the rounds of both events.
 type Guarantee struct{ Started, Completed Round }
 
+// of returns the round of the event.
 func (g *Guarantee) of(e Event) *Round {
 	if e == FireStarted {
 		return &g.Started
@@ -51,7 +52,7 @@ const fullFor = 5_000
 // whether its own nodes exist before it waits. If they are gone by then, it looks for ever.
 const seenFor = 200
 
-// did notes items that began or ended here.
+// did notes items that began or ended here, for the nodes of the event's round.
 func (s *State) did(e Event, items []int) {
 	if !s.company.shared {
 		return
@@ -62,6 +63,8 @@ func (s *State) did(e Event, items []int) {
 	w.items = slices.Compact(w.items)
 }
 
+// roundPart returns this member's part in the rounds of the event, and makes it if there is
+// none.
 func (s *State) roundPart(e Event) *roundPart {
 	k := slices.IndexFunc(s.listener.rounds, func(w roundPart) bool { return w.event == e })
 	if k < 0 {
@@ -71,7 +74,8 @@ func (s *State) roundPart(e Event) *roundPart {
 	return &s.listener.rounds[k]
 }
 
-// watchRounds updates the member's part in the rounds from the view.
+// watchRounds updates the member's part in the rounds from the view. Without foreign members
+// nobody waits in a round.
 func (s *State) watchRounds() {
 	if !s.company.shared {
 		s.listener.rounds = nil
@@ -100,8 +104,9 @@ func (s *State) watchRounds() {
 	}
 }
 
-// watchDeletion notes that nodes of a round have gone. A foreign member that ends a round
-// deletes them one by one, and deletes what is created meanwhile, too.
+// watchDeletion notes since when nodes that were seen in a round are gone. A foreign member
+// that ends a round deletes them one by one, and deletes what is created meanwhile, too. So
+// joinRound creates none for a while.
 func (w *roundPart) watchDeletion(r *Round, now int64) {
 	gone := func(i int) bool {
 		_, there := slices.BinarySearch(r.Items, i)
@@ -115,7 +120,8 @@ func (w *roundPart) watchDeletion(r *Round, now int64) {
 	}
 }
 
-// joined notes that nodes of ours were created.
+// joined notes what a JoinRound of ours has written: rev is its revision. With Next it has
+// begun the call of our listener, after which the round ends.
 func (w *roundPart) joined(m JoinRound, rev int64) {
 	if len(m.Items) > 0 {
 		w.rev = rev
@@ -124,9 +130,11 @@ func (w *roundPart) joined(m JoinRound, rev int64) {
 	w.items = slices.DeleteFunc(w.items, func(i int) bool { return slices.Contains(m.Items, i) })
 }
 
+// full reports whether the round has a node for every item.
 func (v *View) full(r *Round) bool { return r.Exists && v.total() > 0 && len(r.Items) >= v.total() }
 
-// joinRound creates the member's nodes of a round for which foreign members wait.
+// joinRound creates the member's nodes of a round for which foreign members wait. Once all
+// nodes are there it may end the round: see endRound.
 func joinRound(s *facts) Mutation {
 	if s.own() == nil || s.session.health != Trusted || s.config() == nil || !s.company.shared {
 		return nil
@@ -146,14 +154,14 @@ func joinRound(s *facts) Mutation {
 			return there || i >= s.view.total()
 		})
 		switch {
-		case w.ends && s.listener.call == nil && s.view.Fires.of(w.event).By != s.self:
+		case w.ends && s.listener.call == nil && s.view.Fires.of(w.event).By != s.self: // our listener's call has ended
 			return Release{Event: w.event}
-		case w.ends:
+		case w.ends: // the call goes on
 		case len(missing) > 0:
 			some := s.room().first(missing)
 			return JoinRound{Self: s.self, Event: w.event, Items: some, Last: len(r.Items)+len(some) >= s.view.total()}
 		case w.full != 0 && s.view.calls(w.event):
-			s.note(roundFull{k, s.now}) // it may take long
+			s.note(roundFull{k, s.now}) // the call may take long
 		case w.full != 0:
 			if m := endRound(s, w, r); m != nil {
 				return m
@@ -163,11 +171,13 @@ func joinRound(s *facts) Mutation {
 	return nil
 }
 
-// endRound ends a round that no foreign member has ended in time.
+// endRound ends a round that no foreign member has ended in time. The member whose nodes were
+// the last waits only seenFor; the reclaimer does it if that member does not. A module with a
+// listener is called first, for the newest instant, as the round does not say for which it is.
 func endRound(s *facts, w *roundPart, r *Round) Mutation {
 	until := w.full + fullFor
 	switch {
-	case w.last, w.rev != 0 && w.rev == r.Changed:
+	case w.last, w.rev != 0 && w.rev == r.Changed: // our nodes are the newest
 		until = w.full + seenFor
 	case !s.company.reclaims:
 		return nil
@@ -182,7 +192,7 @@ func endRound(s *facts, w *roundPart, r *Round) Mutation {
 	next := s.view.Fires
 	*next.of(w.event) = Call{Instant: max(s.schedule.latest.At, 1), Attempt: 1, By: s.self}
 	if next.Completed.Instant < next.Started.Instant && next.Completed.By == "" {
-		next.Completed = Call{Instant: next.Started.Instant} // which has a round of its own
+		next.Completed = Call{Instant: next.Started.Instant} // without a call: its completion has a round of its own
 	}
 	return JoinRound{Self: s.self, Event: w.event, Next: &next}
 }
@@ -194,6 +204,7 @@ type roundFull struct {
 	at    int64
 }
 
+// keep lets the time for which the round is full start anew.
 func (r roundFull) keep(s *State, _ *Plan) { s.listener.rounds[r.round].full = r.at }
 
 // calls reports whether a live member of ours is calling the listener.
@@ -202,6 +213,7 @@ func (v *View) calls(e Event) bool {
 	return by != "" && !v.dead(by)
 }
 
+// listens reports whether the module has a listener for the event.
 func (s *State) listens(e Event) bool {
 	if e == FireStarted {
 		return s.o.Started

@@ -5,7 +5,8 @@ import "slices"
 // Rules for when the leader, or a member that runs items, is foreign.
 
 // assignsAtNextInstant reports whether a foreign leader will assign only at the next
-// instant, because the mark came too late for the one that is due.
+// instant, because the mark that asks for a reshard came too late for the one that is due.
+// Then the due instant need not wait for it. A trigger makes the leader assign at once.
 func (s *State) assignsAtNextInstant() bool {
 	v := s.view
 	return s.company.foreignLeads && v.Necessary && !v.Processing && !s.triggered() && s.schedule.tick.At != 0 && s.reshard.since > s.schedule.tick.At+assignLag
@@ -27,10 +28,11 @@ func (s *State) ownerGone() bool {
 	return false
 }
 
-// memberLeftOut reports whether a member has no item, though there are enough. A member
-// that joins while a foreign leader assigns gets nothing, and the leader deletes its mark
-// together with the one that it answers. So the mark is set again, but only a few times,
-// since a strategy may give a member nothing on purpose.
+// memberLeftOut reports whether a member has no item, though there are enough, so that the
+// mark for a reshard should be set again. A member that joins while a foreign leader assigns
+// gets nothing, and the leader deletes its mark together with the one that it answers. But a
+// strategy may give a member nothing on purpose, so that is done only a few times: requests
+// counts them.
 func (s *State) memberLeftOut(requests int) bool {
 	v := s.view
 	return !v.Processing && !v.unadopted() && requests < mostRequests && v.someoneWithout()
@@ -55,8 +57,8 @@ func (s *State) leaderWaits() bool {
 }
 
 // tooEarly reports whether an instant has just come, so that foreign members are about to
-// mark the items that they run, one by one. If a reshard was requested before the instant,
-// they wait for it.
+// mark the items that they run, one by one, and the view does not show yet what runs. If the
+// reshard was requested before the instant, they wait for it instead of running.
 func (s *facts) tooEarly() bool {
 	v, t := s.view, s.schedule.latest.At
 	until := t + startLag + int64(v.total())*startLagItem

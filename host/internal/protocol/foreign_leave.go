@@ -22,10 +22,10 @@ func (s *State) takenForDead() bool {
 	return false
 }
 
-// awaitsForeignAssignment reports whether a foreign leader is assigning, or its assignment
-// is not adopted yet. There is no seal then, so a Leave in flight would not be refused if
-// the leader assigned once more, and gave items to the leaving member, which is still
-// there.
+// awaitsForeignAssignment reports whether this member must wait to leave, since a foreign
+// leader is assigning, or its assignment is not adopted yet. There is no seal then, so a
+// Leave in flight would not be refused if the leader assigned once more, and gave items to
+// the leaving member, which is still there. The wait has a bound: the leader may hang.
 func (s *facts) awaitsForeignAssignment() bool {
 	until := s.reshard.since + s.o.ReshardWait
 	if v := s.view; !(s.company.foreignLeads && v.Processing || v.unadopted()) || s.now >= until {
@@ -36,9 +36,9 @@ func (s *facts) awaitsForeignAssignment() bool {
 }
 
 // leaveOwners adds to a Leave the owners' nodes that would make foreign members regard it
-// as a death. If there are too many nodes, some are deleted before, in transactions of
-// their own, each node once: a leader assigns items to a member as long as that exists, so
-// deleting them again might never end.
+// as a death, which the Leave deletes. If there are too many, it returns a DeleteOwners of
+// some instead; those below ownersDeleted are done. Each node is deleted only once: a leader
+// assigns items to a member as long as that exists, so deleting them again might never end.
 func (s *facts) leaveOwners(m Leave) Mutation {
 	if !s.takenForDead() {
 		return m

@@ -20,7 +20,11 @@ type foreignMember struct {
 	server  int32   // version of its server's node
 }
 
-// watchForeign notes the runs, deaths and takeovers of foreign members.
+// watchForeign notes the runs, deaths and takeovers of foreign members. First it follows each
+// of them: what it marks, since when it is gone, and what it then had open. A member that is
+// gone is forgotten once its runs are accounted for and nothing names it any more. Then it
+// notes up to where items of foreign members are accounted for, and since when each pending
+// run of a foreign member (left) is there.
 func (s *State) watchForeign() {
 	v, w := s.view, &s.evidence
 	if !s.company.shared && len(w.members) == 0 && !v.hasForeignPending() {
@@ -81,9 +85,9 @@ func (s *State) watchForeign() {
 	w.left, w.instances, s.evidence.watched = seen, v.InstancesVersion, true
 }
 
-// discountLastRuns takes back the newest runs of a foreign member that has gone. If such a
-// member is stopped at an instant, it marks its items, runs none of them, and goes, which
-// looks like short runs.
+// discountLastRuns takes back the newest runs of a foreign member that has gone: up to their
+// begin, instants count as not seen to run. If such a member is stopped at an instant, it
+// marks its items, runs none of them, and goes, which looks like short runs.
 func (s *State) discountLastRuns(t *foreignMember) {
 	w := &s.evidence
 	for i := range s.view.Items {
@@ -98,6 +102,7 @@ func (s *State) discountLastRuns(t *foreignMember) {
 // may not have run what it marked: stopping takes it half a second.
 const lastRun = 1_000
 
+// hasForeignPending reports whether some pending node was written by a foreign member.
 func (v *View) hasForeignPending() bool {
 	return slices.ContainsFunc(v.Pending, func(p Pending) bool { return p.Foreign })
 }
@@ -119,7 +124,7 @@ func (s *State) marked(t *foreignMember) []Entry {
 			fresh = it.Marks - w.marks[i]
 		}
 		k, found := slices.BinarySearchFunc(t.open, i, func(e Entry, i int) int { return e.Item - i })
-		if found && fresh <= 0 {
+		if found && fresh <= 0 { // the same run as in the view before
 			open = append(open, t.open[k])
 			continue
 		}
@@ -132,8 +137,10 @@ func (s *State) marked(t *foreignMember) []Entry {
 	return open
 }
 
-// seeRuns notes the moments up to which items of foreign members are accounted for. The
-// remains of an item beyond the total may name an owner that never had it.
+// seeRuns notes for each item of a foreign member when it was last seen to begin (ran), up to
+// where instants before that may not have run (holes), and when it was last seen running
+// (ended). A begin shows as a change of the count of its marks. The remains of an item beyond
+// the total may name an owner that never had it.
 func (s *State) seeRuns() {
 	v, w := s.view, &s.evidence
 	for i := range v.Items {
@@ -151,20 +158,20 @@ func (s *State) seeRuns() {
 		late := w.forgetLateRun(i)
 		switch last := v.last(i); {
 		case v.Config != nil && i >= v.Config.Total:
-		case at(w.ran, i) == 0 && s.evidence.watched && last > 0:
+		case at(w.ran, i) == 0 && s.evidence.watched && last > 0: // it has just moved there from one of ours
 			if w.ran, w.holes[i] = set(w.ran, i, last), 0; late.at > last {
 				w.ran[i], w.holes[i] = late.at, late.hole
 			}
 			if w.isSession(it.Running) {
 				w.ran[i] = s.now // it began as soon as it was assigned
 			}
-		case at(w.ran, i) == 0:
+		case at(w.ran, i) == 0: // it was there before this member watched, or is new
 			if w.ran, w.holes[i] = set(w.ran, i, s.now), 0; last > 0 {
 				w.holes[i] = s.now
 			}
 		case it.Marks != w.marks[i]:
 			switch {
-			case s.schedule.latest.Prev == 0:
+			case s.schedule.latest.Prev == 0: // which instants it has left out is unknown
 				w.holes[i] = s.now
 			case w.ran[i] < s.schedule.latest.Prev: // up to this instant, which it began
 				w.holes[i] = max(w.ran[i], s.schedule.latest.At-1)
@@ -178,7 +185,8 @@ func (s *State) seeRuns() {
 	}
 }
 
-// seeLateRun notes a run of an item of ours that a foreign member marks.
+// seeLateRun notes when a foreign member begins an item of ours, which its mark shows. If the
+// newest instants before that were not accounted for, they are its hole.
 func (s *State) seeLateRun(i int) {
 	w, session := &s.evidence, s.view.Items[i].Running
 	if !w.isSession(session) {
@@ -287,8 +295,9 @@ func (s *State) comesBack(i int, next *Assignment, own *RunsData) {
 	next.Last = set(next.Last, i, from)
 }
 
-// beganAt is the moment up to which an item without former owner needs no rows. The mark
-// may be older than the total that added the item.
+// beganAt is the moment up to which an item without former owner needs no rows: when the
+// reshard that is to assign it was asked for, or when the total changed that added the item,
+// whichever is later.
 func (s *State) beganAt(i int) int64 {
 	if i < s.view.Assignment.Total {
 		return s.dateOf(s.reshard.since)
@@ -314,8 +323,9 @@ func (v *View) owns(id ID) bool {
 	return slices.Contains(v.Assignment.Owners, id) || slices.ContainsFunc(v.Items, func(it Item) bool { return it.Owner == id })
 }
 
-// early corrects runs that a foreign member, whose clock is ahead of ours, began just
-// before their instant came here.
+// early corrects what was noted of runs that a foreign member, whose clock is ahead of ours,
+// began just before their instant t came here: they are of t, not triggers or of the instant
+// before.
 func (w *evidence) early(t Tick) {
 	if t.Prev == 0 {
 		return

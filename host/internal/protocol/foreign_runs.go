@@ -10,9 +10,10 @@ import (
 // them into what our records would leave: pending runs with their instant, or rows. A run
 // of ours that a foreign member takes gets a row as well.
 
-// seeTakes notes pending runs of ours that foreign members have taken: those that are gone
-// without an outcome. If a member of ours takes a run, drops it, or begins a later run of the
-// item, a record has that.
+// seeTakes notes a row for each pending run of ours that a foreign member has taken. Such a
+// run was in the view before (pending), and is gone without an outcome: if a member of ours
+// takes a run, drops it, or begins a later run of the item, a record has that. Only the
+// reclaimer writes these rows.
 func (s *State) seeTakes() {
 	v, w := s.view, &s.evidence
 	var emptied []Pending
@@ -59,7 +60,8 @@ func (v *View) hasOutcome(e Entry) bool {
 	return v.last(e.Item) > e.Instant
 }
 
-// recordTaken writes the rows of runs that foreign members have taken.
+// recordTaken writes the rows of runs that foreign members have taken, except those of which
+// a record has the outcome by now.
 func recordTaken(s *facts) Mutation {
 	if !s.company.reclaims || s.session.health != Trusted || len(s.evidence.taken) == 0 {
 		return nil
@@ -76,9 +78,10 @@ func recordTaken(s *facts) Mutation {
 	return m
 }
 
-// taken stores the rows of runs that foreign members have taken.
+// taken is the rows of runs that foreign members have taken, which are still to be written.
 type taken []Row
 
+// keep replaces the rows that are still to be written.
 func (t taken) keep(s *State, _ *Plan) { s.evidence.taken = t }
 
 // openElsewhere reports whether another member of ours runs the item, which marks may not
@@ -103,11 +106,12 @@ func (s *State) handled(e Entry) bool {
 	return p != nil && !p.Foreign || it.taken() || it.Running != 0 || v.last(e.Item) >= e.Instant
 }
 
-// reclaimForeign makes pending what a foreign member had open when it died. No node has the
-// run's instant; a member of ours has seen it. A pending node that a foreign member wrote
-// gets its run here. If a member of ours still runs the item, the run waits until that one
-// ends, as an item has one open run at a time: ElasticJob may have deleted the item's mark
-// and begun it beside that run.
+// reclaimForeign makes pending what a foreign member had open when it died, once it has been
+// gone for grace. No node has the run's instant; a member of ours has seen it. A pending node
+// that a foreign member wrote, and that no foreign member has taken in time, gets its run
+// here. If a member of ours still runs the item, the run waits until that one ends, as an
+// item has one open run at a time: ElasticJob may have deleted the item's mark and begun it
+// beside that run.
 func reclaimForeign(s *facts) Mutation {
 	v := s.view
 	if !s.reclaimsForeign() {
@@ -197,7 +201,9 @@ func (s *facts) takeDue(p *Pending) bool {
 }
 
 // wasIdle reports whether a pending run that a foreign member wrote is of an item that was
-// not running. ElasticJob writes one for each item of an instance that is gone.
+// not running: the item is accounted for up to the newest instant, or was seen to run it,
+// and no open run of it was left. ElasticJob writes one for each item of an instance that is
+// gone.
 func (s *State) wasIdle(p *Pending) bool {
 	if s.emptied(p) != nil {
 		return false
