@@ -12,7 +12,7 @@ func (s *State) seePassed(t int64) {
 	first := !s.schedule.dated
 	s.schedule.dated = true
 	if s.future(t) { // by the registry's clock, only earlier instants have come
-		if first {
+		if first { // all instants up to now by the registry's clock
 			s.backlog.catchUp.passed = s.dateOf(s.now)
 		}
 		s.arrive(Tick{At: t}) // only the server's clock has passed it, and the schedule will not report it again
@@ -38,11 +38,12 @@ func (s *State) changedWhileAway() int64 {
 }
 
 // missed gives a row to instants of own items that had passed before this server came, and
-// that no member began. The next begin accounts for later ones. If the job catches up,
-// however, an instant that does not begin here gets its row at once; otherwise it would
-// look as if no server had been there. The transaction is a Begin without items, since it
-// must be refused if the items have moved. While no other member can have them, items of a
-// disabled server count as well.
+// that no member began: those up to unseen. The next begin accounts for later ones. If the
+// job catches up, however, an instant that does not begin here gets its row at once;
+// otherwise it would look as if no server had been there. So rows then reach up to the
+// newest instant that is not due any more or, on a disabled server (idle), whose items no
+// other member can have, up to its first report of the schedule. The transaction is a Begin
+// without items, since it must be refused if the items have moved.
 func missed(s *facts) Mutation {
 	t, idle := s.schedule.unseen, s.o.CatchUp != 0 && s.able() && s.disabledHere()
 	if s.o.CatchUp != 0 && s.schedule.tick.At == 0 {
@@ -86,10 +87,11 @@ func missed(s *facts) Mutation {
 // unseenSettled: another row tells about the instants before this server came.
 type unseenSettled struct{}
 
+// keep forgets the newest instant before this server came.
 func (unseenSettled) keep(s *State, _ *Plan) { s.schedule.unseen = 0 }
 
 // passedOver returns the rows of an own item for instants up to t that are not accounted
-// for.
+// for; none if another row will tell about them, or the item is new.
 func (s *facts) passedOver(i int, t int64) []Row {
 	last := s.accounted(i)
 	if last == 0 || last >= t || !s.mine(i) || s.reportedOtherwise(i) {
@@ -102,7 +104,9 @@ func (s *facts) passedOver(i int, t int64) []Row {
 	return s.schedule.gap(Row{Entry: Entry{Item: i, Instant: t}, After: last, Until: t + 1, State: Missed, Why: why, By: s.self})
 }
 
-// reportedOtherwise reports whether another row will tell about the item's instants.
+// reportedOtherwise reports whether another transaction will account for the item's instants:
+// one that begins the item, compensates or catches up, or ends its pending run. Without
+// catch-up, rows of a disabled item wait until it is enabled.
 func (s *State) reportedOtherwise(i int) bool {
 	if s.o.CatchUp != 0 {
 		_, due := slices.BinarySearchFunc(s.backlog.due, i, func(d due, i int) int { return d.item - i })

@@ -8,12 +8,14 @@ package protocol
 // Foreign members take every pending run at once. So beside them a retry is not made
 // pending, and one that is pending already is taken like any other run.
 
-// retriesElsewhere reports whether the item's retry does not begin here.
+// retriesElsewhere reports whether the item's retry does not begin here, because the member
+// leaves or the item has moved. During a reshard the item may still come back.
 func (s *State) retriesElsewhere(i int) bool {
 	return s.session.leaving || !s.mine(i) && s.reshard.since == 0
 }
 
-// waitsHere reports whether this member is to begin the retry.
+// waitsHere reports whether the pending run is a retry that this member is to begin, as the
+// item's owner.
 func (s *State) waitsHere(p *Pending) bool { return s.view.waits(p) && s.mine(p.Item) }
 
 // moved begins retries of former owners that have waited long enough. A member that does

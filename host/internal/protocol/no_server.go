@@ -50,7 +50,7 @@ func (v *View) WithoutServer() bool {
 	return len(v.Instances)+len(v.Members) == 0 && v.Config != nil && v.Assignment.Exists && v.RecordFault == ""
 }
 
-// why is why no server began the item.
+// why is why no server began the item's missed instants.
 func (u NoServer) why(v *View, i int) reason.Reason {
 	switch {
 	case v.PausedAt(u.Now):
@@ -63,7 +63,8 @@ func (u NoServer) why(v *View, i int) reason.Reason {
 	return reason.Of(reason.NotBegunNoFile)
 }
 
-// left returns the rows of runs that will not run again.
+// left returns the rows of all open, waiting and pending runs of a job that is about to be
+// removed, so that none will run again. A foreign member's pending node has no run in it.
 func (u NoServer) left(v *View) []Row {
 	var rows []Row
 	ends := func(e Entry, why reason.Code, by ID) {
@@ -92,8 +93,8 @@ func (u NoServer) left(v *View) []Row {
 	return rows
 }
 
-// Stored returns the write of a dead member's record without its rows, once the history has
-// them; false if there is nothing to remove.
+// Stored returns the write of a dead member's record without its rows. The caller calls it
+// once the history has them. It returns false if there are none, or the member is not dead.
 func (v *View) Stored(id ID) (Forget, bool) {
 	d := v.runs(id)
 	if d == nil || !v.dead(id) || len(d.Rows) == 0 {

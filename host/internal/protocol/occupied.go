@@ -8,11 +8,14 @@ type occupied struct {
 	item   Item
 }
 
-// holdsNothingOfOurs reports whether no node of ours is below the item.
+// holdsNothingOfOurs reports whether no node that the view shows is below the item. The count
+// of marks stays when they are gone.
 func (it Item) holdsNothingOfOurs() bool { return it == Item{Exists: true, Marks: it.Marks} }
 
-// occupy notes the surplus item that kept a reshard from being applied. The mirror does not
-// read nodes of others, so the core learns of them only in this way.
+// occupy notes the surplus item whose node the registry refused to delete, since a node that
+// is not ours is below it; that kept the reshard f from being applied. The mirror does not
+// read nodes of others, so the core learns of them only in this way. The next reshard leaves
+// the node there.
 func (s *State) occupy(in Committed, f *flight) {
 	i := in.Occupied - 1
 	var remove []int

@@ -23,7 +23,8 @@ func (s *NodeSet) Set(node int, exists bool) {
 	}
 }
 
-// stands reports whether the nodes exist that only the job's removal deletes.
+// stands reports whether ElasticJob's parents and the election latch exist. A tool that
+// removes the job deletes them.
 func (v *View) stands() bool { return v.Parents.Shared && v.Parents.Latch }
 
 // complete reports whether all nodes exist that members need to write.

@@ -30,6 +30,8 @@ type room struct {
 	must     bool // the first item is taken whatever its size, since no wait would make room for it
 }
 
+// room is the whole room of a transaction, to be taken item by item. Its answer will show
+// whether the registry takes as much.
 func (s *facts) room() *room {
 	s.used = &room{maxNodes: s.o.MaxNodes, maxItems: s.size.items, maxBytes: s.o.MaxBytes, node: s.o.NodeBytes, record: s.o.MaxBytes}
 	return s.used
@@ -45,7 +47,8 @@ func (s *facts) ending(d *RunsData) *room {
 }
 
 // opening is the room for begins of runs in a transaction that also writes the own
-// record. It is smaller than ending, so that the runs can end.
+// record. It is smaller than ending, so that the runs can end: a row takes more room than an
+// open run.
 func (s *facts) opening(d *RunsData) *room {
 	r := s.room()
 	r.weight, r.record = s.weigh(d), s.recordBound()
@@ -61,9 +64,12 @@ func (s *State) weigh(d *RunsData) weight {
 	return w
 }
 
+// recordBound is the size in bytes up to which runs begin. The eighth above it is for their
+// ends.
 func (s *State) recordBound() int { return s.o.MaxBytes - s.o.MaxBytes/8 }
 
-// take reports whether one more item fits, with n nodes. The first always does.
+// take reports whether one more item fits, with n nodes, and takes its room. The first always
+// fits: it could never be written otherwise.
 func (r *room) take(n int) bool {
 	if r.items > 0 && r.maxNodes > 0 && r.nodes+n > r.maxNodes {
 		return false
@@ -77,8 +83,8 @@ func (r *room) take(n int) bool {
 	return true
 }
 
-// takeWith reports whether one more item fits, with n nodes and the weight w of the own
-// record.
+// takeWith is take if the own record is written, too: w is its weight with the item. The
+// first item must fit as well, unless must is set.
 func (r *room) takeWith(n int, w weight) bool {
 	if first := r.items == 0 && r.must; !first && !r.holds(n, w.bytes()) || !r.take(n) {
 		return false
@@ -87,11 +93,13 @@ func (r *room) takeWith(n int, w weight) bool {
 	return true
 }
 
-// holds reports whether, with n more nodes, there is room for so many bytes of values.
+// holds reports whether, with n more nodes, there is room for so many bytes of values in all.
+// They count as the own record's.
 func (r *room) holds(n, bytes int) bool {
 	return r.maxBytes == 0 || bytes <= r.record && (r.nodes+n)*r.node+bytes <= r.maxBytes
 }
 
+// several reports whether the transaction has several items, so that fewer may be tried.
 func (r *room) several() bool { return r != nil && r.items > 1 }
 
 // overfull notes that the own record has no room for even one more run. While it has rows
@@ -105,6 +113,7 @@ func (s *facts) overfull(r *room, d *RunsData, w weight) {
 // recordFits: the own record may take runs again.
 type recordFits struct{}
 
+// keep forgets that the record had no room; overfull notes it again.
 func (recordFits) keep(s *State, _ *Plan) { s.size.recordFull = 0 }
 
 // lostInARow is the number of missing answers in a row after which the size is assumed to be
@@ -115,7 +124,8 @@ const lostInARow = 4
 // ones are tried. Each failure of a larger one doubles that number, up to maxPatience.
 const grownAfter = 8
 
-// noAnswer halves the limit after several transactions in a row without answer.
+// noAnswer counts a transaction without an answer, and halves the limit after several in a
+// row. One of a single item cannot be too large for its number of items.
 func (z *sizes) noAnswer(r *room) {
 	if !r.several() {
 		return
@@ -138,10 +148,10 @@ func (z *sizes) shrink(r *room) {
 
 const maxPatience = 1 << 12
 
-// grow counts an applied transaction. A transaction may have failed because of the network,
-// or of a setting that has changed since. So after some transactions without room for more
-// items, larger ones are tried again. The limit of items ends when it reaches most, the
-// limit of nodes.
+// grow counts an applied transaction. An earlier one may have failed because of the network,
+// or of a setting that has changed since. So after some transactions that the limit of items
+// has cut, larger ones are tried again. The limit ends when it reaches most, the limit of
+// nodes. Only transactions of several items, or cut to one, say anything about the limit.
 func (z *sizes) grow(r *room, most int) {
 	if !r.several() && (r == nil || !r.cut) {
 		return
@@ -174,6 +184,7 @@ func (r *room) first(items []int) []int {
 const fullTimes = 5
 
 // rowsLeft is the number of rows that a record may still take, since a node holds 1 MiB.
+// Without MaxUnstored it is more than there ever are.
 func (s *State) rowsLeft(d *RunsData) int {
 	if s.o.MaxUnstored == 0 {
 		return 10 * maxRows
@@ -194,7 +205,8 @@ type parts struct {
 	since         int64 // when owners' nodes were last deleted
 }
 
-// ownersAlone is the room for nodes of items in a transaction that writes no value of ours.
+// ownersAlone is the room for nodes of items in a transaction that writes no value of ours,
+// so there is room for half as many again.
 func (s *facts) ownersAlone() *room {
 	r := s.room()
 	r.maxNodes += r.maxNodes / 2
@@ -202,8 +214,9 @@ func (s *facts) ownersAlone() *room {
 	return r
 }
 
-// ownAssignmentSet reports whether the assignment is that of our own Reshard, fits the
-// present members and total, and no other reshard was requested since.
+// ownAssignmentSet reports whether only parts of our own Reshard are left to write: the
+// assignment is still the one that it wrote, fits the present members and total, and no
+// other reshard was requested since.
 func (s *State) ownAssignmentSet(eligible []ID) bool {
 	v := s.view
 	return s.reshard.parts != nil && v.Assignment.Version == s.reshard.parts.epoch && v.NecessaryV == s.reshard.parts.mark && v.Assignment.fits(v.total(), eligible)
@@ -289,6 +302,7 @@ func (s *facts) writeOwners() Mutation {
 // ownersDeleted: the caches have followed the deletion of owners' nodes.
 type ownersDeleted struct{}
 
+// keep notes that owners' nodes may be created again.
 func (ownersDeleted) keep(s *State, _ *Plan) { s.reshard.parts.deletesOwners = false }
 
 // restore makes owners' nodes match the assignment while the strategy fails. Parts of a
@@ -301,6 +315,7 @@ func (s *facts) restore(eligible []ID) Mutation {
 	for i, owner := range v.Assignment.Owners[:min(v.total(), len(v.Assignment.Owners))] {
 		it := v.item(i)
 		named := it.Owner == owner || it.Owner != "" && s.company.shared
+		// A running item keeps its owner's node, and a dead owner gets none.
 		if it.Exists && !named && it.Running == 0 && slices.Contains(eligible, owner) && r.take(1) {
 			items = append(items, i)
 		}
@@ -327,8 +342,10 @@ type ownerless struct {
 	since int64
 }
 
+// keep remembers the set; with none, the next one counts from when it is first seen.
 func (o ownerless) keep(s *State, _ *Plan) { s.reshard.ownerless = o }
 
+// has reports whether all the items are in the set, so that since counts for them.
 func (o ownerless) has(items []int) bool {
 	return !slices.ContainsFunc(items, func(i int) bool { return !slices.Contains(o.items, i) })
 }

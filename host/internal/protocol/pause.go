@@ -34,7 +34,8 @@ func (s *State) pauseOver() int64 {
 	return s.view.Pause.Until + s.clock.skew
 }
 
-// reportPauseOver reports that a pause that this member has seen is over by itself.
+// reportPauseOver reports in the log that a pause that this member has seen is over by
+// itself: its end has passed, and the node is still the same.
 func (s *State) reportPauseOver(p *Plan) {
 	if over := s.pauseOver(); over != 0 {
 		s.schedule.ends = s.view.Pause.Until

@@ -11,7 +11,7 @@ import (
 const forgetTimes = 2
 
 // forget removes rows that the history has stored. Every other write of the record omits
-// them as well, so this is only for records with many such rows.
+// them as well (see next), so this is only for records with many such rows.
 func forget(s *facts) Mutation {
 	own := s.own()
 	if own == nil || len(own.Rows)-len(s.history.unstored(own)) <= forgetTimes*s.o.MaxUnstored {
@@ -32,7 +32,7 @@ func account(s *facts) Mutation {
 	m.Own.Triggers = nil
 	room := s.ending(&m.Own)
 	room.weight.rest += triggersBytes(own.Triggers)
-	gives := func(r Row) bool {
+	gives := func(r Row) bool { // false: there is no room for the row now
 		if !room.takeWith(0, room.weight.ends(r)) {
 			return false // the next transaction has the others
 		}
@@ -45,7 +45,7 @@ func account(s *facts) Mutation {
 		}
 		p, w := Pending{Item: r.Item, Entry: r.Entry, After: r.After}, room.weight
 		w.rest += p.bytes()
-		if m.Next == nil {
+		if m.Next == nil { // the first one adds the assignment, whose new epoch refuses a late Take
 			w.rest += s.view.Assignment.Bytes()
 		}
 		if !s.retriesElsewhere(r.Item) || s.view.pending(r.Item) != nil || !room.takeWith(2, w) {
@@ -75,7 +75,8 @@ func account(s *facts) Mutation {
 	return m
 }
 
-// neverBegins is why an accepted trigger of the item will not begin here; "" if it may.
+// neverBegins is why an accepted trigger of the item will not begin here; "" if it may. While
+// a reshard is asked for, an item may come back.
 func (s *State) neverBegins(i int) reason.Code {
 	switch {
 	case s.session.leaving:

@@ -20,7 +20,8 @@ func (s *State) seeRemoval() {
 	}
 }
 
-// removing reports whether a tool may be removing the job.
+// removing reports whether a tool may be removing the job: a parent has been missing for
+// less than RemovalPause.
 func (s *State) removing() bool {
 	return s.session.nodesGoneSince != 0 && s.now < s.session.nodesGoneSince+RemovalPause
 }
@@ -33,8 +34,8 @@ func (s *State) removalOver() int64 {
 	return s.session.nodesGoneSince + RemovalPause
 }
 
-// removed reports whether the job was removed while this server was a member, and its nodes
-// are not complete.
+// removed reports whether the job was removed while this server was a member, and nobody has
+// made it again. Then this server must not define it.
 func (s *State) removed() bool { return s.o.Removed && !s.view.stands() }
 
 // seeNodesGone ends a member whose nodes were deleted, with the job or without, or whose

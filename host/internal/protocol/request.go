@@ -10,7 +10,7 @@ func fulfilRequest(s *facts) Mutation {
 	}
 	for _, a := range s.commits.asks {
 		m, fault := Fulfil(s.view, a.Ask)
-		if _, ok := a.Ask.(AskReshard); ok {
+		if _, ok := a.Ask.(AskReshard); ok { // a strategy that failed is asked at once, too
 			s.note(strategyRetried{})
 		}
 		if m != nil {
@@ -55,6 +55,7 @@ func Fulfil(v *View, a Ask) (m Mutation, fault string) {
 		if !v.hasServer(a.IP) {
 			return nil, "there is no such server"
 		}
+		// A server that was only paused still has its items; disabling takes them.
 		if s := v.server(a.IP); v.serverDisabled(a.IP) != a.Disabled || a.Disabled && s.KeepsItems {
 			return DisableServer(a), ""
 		}
@@ -84,7 +85,7 @@ func Fulfil(v *View, a Ask) (m Mutation, fault string) {
 // RefusedIfOld reports whether a request's transaction is refused if the view lacks a
 // change that matters to the request. If so, even an old view may decide it. A trigger has
 // to reach each owner of items, and its transaction checks that the items have not been
-// assigned again.
+// assigned again. No check shows that if a foreign leader leads without the seal, or may.
 func RefusedIfOld(v *View, a Ask) bool {
 	if _, ok := a.(AskTrigger); !ok || !v.Assignment.Exists || !v.Sealed && (v.Leader == "" || v.foreignLeads()) {
 		return false
@@ -94,7 +95,7 @@ func RefusedIfOld(v *View, a Ask) bool {
 	return !slices.ContainsFunc(v.Instances, requested) && !slices.ContainsFunc(v.Assignment.Members, away)
 }
 
-// askOf is the request that a mutation fulfils.
+// askOf is the request that a mutation fulfils, by its ID; 0 if it fulfils none.
 func (s *State) askOf(m Mutation) int64 {
 	if len(s.commits.asks) == 0 {
 		return 0
@@ -117,8 +118,10 @@ type answered struct {
 	fault string
 }
 
+// keep answers the request.
 func (a answered) keep(s *State, p *Plan) { s.reply(a.id, a.fault, p) }
 
+// reply answers a request and forgets it. fault says why it was not fulfilled; "" if it was.
 func (s *State) reply(id int64, fault string, p *Plan) {
 	s.commits.asks = slices.DeleteFunc(s.commits.asks, func(a Asked) bool { return a.ID == id })
 	p.add(Answer{ID: id, Fault: fault})

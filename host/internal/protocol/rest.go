@@ -63,7 +63,7 @@ func (s *State) restDeleted(in RestDeleted) {
 	r.retry = s.now + backoff.After[int64](firstPause, lastPause, max(r.faults, 1))
 }
 
-// inRest is a member that has yet to leave the rest; "" if there is none.
+// inRest is a member, ours or foreign, that has yet to leave the rest; "" if there is none.
 func (s *State) inRest() ID {
 	switch v := s.view; {
 	case len(v.Instances) > 0:
@@ -99,7 +99,7 @@ func (s *State) restRetry() int64 {
 }
 
 // leavesRest reports whether the member's job was removed, and the member has nothing left
-// to do in it.
+// to do in it: nothing of it is open, and its rows are stored.
 func (s *State) leavesRest() bool {
 	own := s.own()
 	return s.view.Rest && own != nil && len(own.Open)+len(s.guests.all)+len(s.history.unstored(own)) == 0

@@ -33,8 +33,8 @@ func (r RetryPolicy) wait(attempts int) int64 {
 }
 
 // retries reports whether a guest's run is tried again: its end is one that the policy
-// retries, no later instant has come, no other retry of the item waits, and foreign members
-// do not prevent it.
+// retries, no later instant has come, no other retry of the item waits, and it need not move
+// beside foreign members, which would take it at once.
 func (s *State) retries(g *guest) bool {
 	if !s.o.Retry.takes(g) || s.later(g.Entry) || s.retriesElsewhere(g.Item) && s.company.shared {
 		return false
@@ -43,7 +43,8 @@ func (s *State) retries(g *guest) bool {
 }
 
 // takes reports whether the policy retries the guest's end: the attempt failed and was not
-// the last one that counts, or it ended because its member left, and does not count.
+// the last one that counts, or it ended because its member left (drained), and does not
+// count. With OnlyAsked, the guest must have asked for it.
 func (r RetryPolicy) takes(g *guest) bool {
 	if r.OnlyAsked && !(g.asked && g.state != TimedOut) {
 		return false
@@ -63,7 +64,8 @@ func (e Entry) Run() string {
 }
 
 // RunsFor returns the instant that the run's guest sees, and whether it is one of the
-// schedule. If an operator tries a run again, the trigger is the run's former id.
+// schedule. A trigger that is a number is an instant of the schedule: that of a backfill, or
+// of a run that an operator tries again, whose former id it is.
 func (e Entry) RunsFor() (instant int64, scheduled bool) {
 	switch at, err := strconv.ParseInt(e.Trigger, 10, 64); {
 	case e.Trigger == "":
@@ -101,7 +103,8 @@ func (g *guest) retried() reason.Reason {
 	return reason.Of(reason.Failed)
 }
 
-// retries begins the retries that have waited long enough.
+// retries begins the retries that have waited long enough. Others stay in the record: account
+// gives up those that never begin, and moves those of items that have moved.
 func (b *beginning) retries() {
 	s := b.s
 	b.m.Own.Retries = slices.DeleteFunc(b.m.Own.Retries, func(r Retry) bool {
@@ -130,11 +133,12 @@ func (b *beginning) overtaken(i int) []Row {
 	return rows
 }
 
-// overtake drops such a retry.
+// overtake drops the item's retry, whose row overtaken has returned.
 func (b *beginning) overtake(i int) {
 	b.m.Own.Retries = slices.DeleteFunc(b.m.Own.Retries, func(r Retry) bool { return r.Item == i })
 }
 
+// givenUp is the row of a retry that will not begin.
 func (s *State) givenUp(r Retry, why reason.Code) Row {
 	return Row{Entry: r.Entry, State: Interrupted, Why: reason.Of(why), Ended: s.now, By: s.self}
 }
@@ -180,6 +184,8 @@ func (s *State) nextRetry() int64 {
 	return next
 }
 
+// retryDue reports whether some retry has waited long enough, here or pending for this
+// member.
 func (s *State) retryDue() bool {
 	return s.works() && (slices.ContainsFunc(s.own().Retries, func(r Retry) bool { return r.After <= s.now }) ||
 		slices.ContainsFunc(s.view.Pending, func(p Pending) bool { return s.waitsHere(&p) && p.After <= s.now }))

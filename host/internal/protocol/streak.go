@@ -30,13 +30,15 @@ type Latest struct {
 	State RowState
 }
 
+// add keeps the newer of two runs.
 func (l *Latest) add(o Latest) {
 	if o.At > l.At {
 		*l = o
 	}
 }
 
-// closes appends a row and, if it ends a run, updates latest, streak and tally.
+// closes appends a row to the record d and, if it ends a run, updates the record's latest
+// run, streak and tally.
 func (s *State) closes(d *RunsData, r Row) {
 	if streak, changed := s.streak(d, &r); changed {
 		d.Streaks = withStreak(d.Streaks, streak)
@@ -91,13 +93,14 @@ func (s *State) streaksToKeep(own *Runs) []Streak {
 	var all []Streak
 	for _, x := range own.Streaks {
 		others := s.view.streakOf(x.Item, own)
-		if others.At < x.At && (x.Failures > 0 || others.Failures > 0) {
+		if others.At < x.At && (x.Failures > 0 || others.Failures > 0) { // a count of 0 is kept only to replace an older one
 			all = append(all, x)
 		}
 	}
 	return all
 }
 
+// streakIn is the item's streak in a list; one without failures if it has none.
 func streakIn(all []Streak, item int) Streak {
 	if k, ok := slices.BinarySearchFunc(all, item, func(x Streak, i int) int { return x.Item - i }); ok {
 		return all[k]
@@ -105,6 +108,7 @@ func streakIn(all []Streak, item int) Streak {
 	return Streak{Item: item}
 }
 
+// newerStreak is the streak with the later newest run.
 func newerStreak(a, b Streak) Streak {
 	if b.At > a.At {
 		return b

@@ -29,7 +29,8 @@ const (
 	lastPause  = 60_000
 )
 
-// prepare asks for the next module once, and again some time after a fault.
+// prepare asks for the next module once, and again some time after a fault. A next module
+// that is replaced or withdrawn makes it begin anew.
 func (s *State) prepare(p *Plan) {
 	next := s.view.Next
 	switch {
@@ -44,6 +45,8 @@ func (s *State) prepare(p *Plan) {
 	}
 }
 
+// prepared notes whether this member has the next module now, for publish, and after a fault
+// when prepare tries again.
 func (s *State) prepared(in Prepared) {
 	if in.Digest != s.switching.wanted {
 		return // it answers an older Prepare
@@ -78,7 +81,7 @@ func switchModule(s *facts) Mutation {
 	return Switch{Digest: v.Next}
 }
 
-// ready is a member's report.
+// ready is what a member has reported about the next module; the zero value if nothing.
 func (v *View) ready(id ID) Ready {
 	for k := range v.Members {
 		if v.Members[k].ID == id {

@@ -24,8 +24,8 @@ type Tally struct {
 	Well, Of int
 }
 
-// withTallies returns the sum of two lists, ascending by instant, and leaves both as they
-// are.
+// withTallies returns the sum of two lists of tallies, ascending by instant, and leaves both
+// as they are.
 func withTallies(all, more []Tally) []Tally {
 	if len(more) == 0 {
 		return all
@@ -33,7 +33,7 @@ func withTallies(all, more []Tally) []Tally {
 	return summed(slices.Concat(all, more))
 }
 
-// summed adds up tallies of the same instant, in place.
+// summed adds up tallies of the same instant, in place, and keeps the newest MaxTallies.
 func summed(all []Tally) []Tally {
 	slices.SortStableFunc(all, func(a, b Tally) int { return cmp.Compare(a.Instant, b.Instant) })
 	sums := all[:0]
@@ -52,7 +52,7 @@ func (s *State) tally(d *RunsData, r *Row) {
 	if !s.view.Fires.Followed || r.Trigger != "" || r.Gap {
 		return
 	}
-	idle := r.State == Skipped && r.Begun != 0
+	idle := r.State == Skipped && r.Begun != 0 // its guest found nothing to do
 	if !final(r) && !idle {
 		return
 	}
@@ -66,8 +66,9 @@ func (s *State) tally(d *RunsData, r *Row) {
 // Good reports whether every item has ended well.
 func (t Tally) Good() bool { return t.Of > 0 && t.Well >= t.Of }
 
-// tallies returns the newest instants of which runs have ended, ascending. A full record
-// has forgotten older instants, so these are left out.
+// tallies sums up, for the newest instants of which runs have ended, what the assignment and
+// all records have counted. A full list has forgotten what it counted of instants before its
+// first, so these are left out.
 func (v *View) tallies() []Tally {
 	var all []Tally
 	from := int64(0)
@@ -128,7 +129,7 @@ func (v *View) ended(at int64) bool {
 }
 
 // GoodIn returns the instants at which every item of every job has ended well, ascending;
-// none without jobs.
+// none without jobs. At these a job begins that runs after all of them.
 func GoodIn(jobs []*View) []int64 {
 	var all []int64
 	for k, v := range jobs {
@@ -154,7 +155,7 @@ func (v *View) Hinders(name string) (why reason.Reason) {
 	case v.Shared():
 		return reason.Of(reason.AfterShared, strconv.Quote(name))
 	}
-	for _, e := range v.Endings() {
+	for _, e := range v.Endings() { // the newest last; one that is still open decides nothing
 		switch {
 		case e.Good():
 			why = reason.Reason{}

@@ -16,8 +16,9 @@ func (s *State) triggered() bool {
 	return in != nil && in.Request != 0
 }
 
-// request accepts the trigger at our instance: from now on it is in our record. An item
-// whose nodes do not yet agree that it is ours waits like any other.
+// request accepts the trigger at our instance: from now on it is in our record. Items that
+// cannot run by it get a row at once; triggers begins the others. An item whose nodes do not
+// yet agree that it is ours waits like any other.
 func (b *beginning) request() {
 	s := b.s
 	if !s.triggered() {
@@ -61,7 +62,8 @@ func (b *beginning) asked() []int {
 	return items
 }
 
-// asks reports whether a request that was not accepted for the item waits at the instance.
+// asks reports whether a request waits at the instance, if there is one, that no owner has
+// accepted for the item by what next says.
 func (in *Instance) asks(next *Assignment, i int) bool {
 	return in != nil && in.Request > at(next.Requested, i)
 }
@@ -74,7 +76,8 @@ func (b *beginning) waiting(i int) bool {
 	})
 }
 
-// decline accepts the trigger, and runs none of its items.
+// decline acknowledges the trigger at our instance, and runs none of its items: each gets a
+// row with the reason.
 func (b *beginning) decline(why reason.Code) {
 	t := Trigger{ID: b.s.requestID(), At: b.s.now}
 	for _, i := range b.asked() {
@@ -83,11 +86,13 @@ func (b *beginning) decline(why reason.Code) {
 	b.m.Ack = true
 }
 
+// requestID is the id of the request at our instance; there must be one.
 func (s *State) requestID() string { return s.view.instance(s.self).requestID() }
 
 // requestID is the request's id, made from the revision that wrote it.
 func (in *Instance) requestID() string { return fmt.Sprintf("t%d", in.Request) }
 
+// declined is the row of an item that does not run by the request.
 func (b *beginning) declined(t Trigger, i int, why reason.Code) Row {
 	return t.skipped(i, why, b.s.now, b.s.self)
 }

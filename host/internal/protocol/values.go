@@ -99,7 +99,7 @@ func (t *Results) add(o Results) {
 	}
 }
 
-// resultOf counts one run.
+// resultOf counts one run of an instant. A run by trigger has none, so it counts nothing.
 func resultOf(e Entry, state RowState) Results {
 	t := Results{Instant: e.Instant}
 	switch {
@@ -205,6 +205,7 @@ func (r *RunsData) entry(i int) *Entry {
 	return &r.Open[k]
 }
 
+// owner is the member to which the assignment gives the item; "" if none.
 func (a *Assignment) owner(i int) ID {
 	if i < len(a.Owners) {
 		return a.Owners[i]
@@ -212,6 +213,7 @@ func (a *Assignment) owner(i int) ID {
 	return ""
 }
 
+// at is the value of item i in a list by item; 0 if the list is shorter.
 func at(s []int64, i int) int64 {
 	if i < len(s) {
 		return s[i]
@@ -229,6 +231,8 @@ func compare[S ~string](a, b S) int {
 	return 0
 }
 
+// clone copies what a mutation changes in place. Other lists are replaced as a whole, so they
+// may be shared with the view.
 func (a *Assignment) clone() Assignment {
 	n := *a
 	n.Members, n.Owners = slices.Clone(a.Members), slices.Clone(a.Owners)
@@ -239,8 +243,9 @@ func (a *Assignment) clone() Assignment {
 	return n
 }
 
-// fold merges a record into the assignment: the newest instant and request of each item
-// count.
+// fold merges a record into the assignment: of each item, the newest instant, request and
+// times count. Counts, such as Flow and Results, are left out: they are added only when the
+// record goes.
 func (a *Assignment) fold(d *RunsData) {
 	a.Last = newest(a.Last, d.Last, a.Last)
 	a.Requested = newest(a.Requested, d.Requested, a.Requested)
@@ -260,6 +265,7 @@ func (a *Assignment) fits(total int, eligible []ID) bool {
 	return a.Total == total && slices.Equal(a.Members, eligible)
 }
 
+// set sets the value of item i in a list by item, which grows if need be.
 func set(s []int64, i int, t int64) []int64 {
 	if more := i + 1 - len(s); more > 0 {
 		s = append(s, make([]int64, more)...)
@@ -268,8 +274,8 @@ func set(s []int64, i int, t int64) []int64 {
 	return s
 }
 
-// newest writes to into those values of from that are newer than held's. It begins with the
-// last one, so into grows once.
+// newest writes to into those values of from that are newer than the same item's in held. It
+// begins with the last one, so into grows once.
 func newest(into, from, held []int64) []int64 {
 	for i, t := range slices.Backward(from) {
 		if t > at(held, i) {
@@ -286,6 +292,7 @@ func (r *RunsData) row(row Row) {
 	r.Rows = append(r.Rows, row)
 }
 
+// rows appends rows with the next numbers.
 func (r *RunsData) rows(rows []Row) {
 	for _, row := range rows {
 		r.row(row)
@@ -298,6 +305,7 @@ func (t *Trigger) skipped(i int, why reason.Code, now int64, by ID) Row {
 	return Row{Entry: e, State: Skipped, Why: reason.Of(why), Ended: now, By: by}
 }
 
+// indexes lists the numbers from 0 to n-1.
 func indexes(n int) []int {
 	all := make([]int, n)
 	for i := range all {

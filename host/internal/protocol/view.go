@@ -161,6 +161,7 @@ func (it Item) Marked() bool { return it.Running != 0 || it.Abandoned }
 // taken reports whether a live member has taken the item over.
 func (it Item) taken() bool { return it.Failover != "" && it.TakerSession != 0 }
 
+// total is the number of items of the job; 0 without a configuration.
 func (v *View) total() int {
 	if v.Config == nil {
 		return 0
@@ -168,6 +169,7 @@ func (v *View) total() int {
 	return v.Config.Total
 }
 
+// item is the item's nodes; the zero value if it has none.
 func (v *View) item(i int) Item {
 	if i >= 0 && i < len(v.Items) {
 		return v.Items[i]
@@ -175,6 +177,7 @@ func (v *View) item(i int) Item {
 	return Item{}
 }
 
+// instance is the registration of a member, ours or foreign; nil if there is none.
 func (v *View) instance(id ID) *Instance {
 	for k := range v.Instances {
 		if v.Instances[k].ID == id {
@@ -184,6 +187,7 @@ func (v *View) instance(id ID) *Instance {
 	return nil
 }
 
+// member reports whether the id is that of a live member of ours.
 func (v *View) member(id ID) bool {
 	k := search(len(v.Members), func(k int) bool { return v.Members[k].ID >= id })
 	return k < len(v.Members) && v.Members[k].ID == id
@@ -213,6 +217,7 @@ func (v *View) ServerDisabled(id ID) bool { return v.serverDisabled(id.IP()) }
 // members, which its session holds, shows that.
 func (v *View) dead(id ID) bool { return v.instance(id) == nil && !v.member(id) }
 
+// runs is the record of a member of ours, dead or live; nil if there is none.
 func (v *View) runs(id ID) *Runs {
 	k := search(len(v.Runs), func(k int) bool { return v.Runs[k].ID >= id })
 	if k == len(v.Runs) || v.Runs[k].ID != id {
@@ -221,6 +226,7 @@ func (v *View) runs(id ID) *Runs {
 	return &v.Runs[k]
 }
 
+// server is the node of a server by its address; nil if there is none.
 func (v *View) server(ip string) *Server {
 	k := search(len(v.Servers), func(k int) bool { return v.Servers[k].IP >= ip })
 	if k == len(v.Servers) || v.Servers[k].IP != ip {
@@ -236,6 +242,7 @@ func (v *View) serverDisabled(ip string) bool {
 
 func (v *View) hasServer(ip string) bool { return v.server(ip) != nil }
 
+// pending is the item's pending run, for a taker or as a retry; nil if there is none.
 func (v *View) pending(i int) *Pending {
 	k, ok := slices.BinarySearchFunc(v.Pending, i, func(p Pending, i int) int { return p.Item - i })
 	if !ok {
@@ -275,7 +282,7 @@ func (v *View) resumed(i int) int64 {
 }
 
 // results returns what members have counted for an instant; the zero value if one of them
-// already counts for a later instant.
+// already counts for a later instant, since its counts of this one are lost then.
 func (v *View) results(at int64) Results {
 	sum := Results{Instant: at}
 	all := []Results{v.Assignment.Results}
@@ -293,7 +300,8 @@ func (v *View) results(at int64) Results {
 	return sum
 }
 
-// Past returns what the registry holds of the job's runs on all members.
+// Past returns what the registry holds of the job's runs on all members, for operators: the
+// assignment's together with that of all records.
 func (v *View) Past() Past {
 	a := v.Assignment.clone()
 	for k := range v.Runs {
@@ -319,7 +327,8 @@ func (v *View) waiting(i int) *Pending {
 	return nil
 }
 
-// waits reports whether the run waits for its item's owner, not for a taker.
+// waits reports whether the run waits for its item's owner, not for a taker. Beside foreign
+// members, which take every pending run, none does.
 func (v *View) waits(p *Pending) bool { return p.After != 0 && !v.Shared() }
 
 // awaitsTaker reports whether a pending run of the item waits for a taker.

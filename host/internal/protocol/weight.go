@@ -49,6 +49,8 @@ func (d *RunsData) Bytes() int {
 	return w.bytes()
 }
 
+// weight is the size of the record as it is. Neighbours that differ only in the item share an
+// entry, so they count only if a range ends between them.
 func (d *RunsData) weight() weight {
 	w := weight{open: d.Open, gone: -2, rest: recordBytes + spanBytes*len(d.Spans) + tallyBytes*len(d.Tallies), streaks: len(d.Streaks), last: listOf(d.Last), requested: listOf(d.Requested), begun: listOf(d.Begun), ended: listOf(d.Ended)}
 	w.resumed = listOf(d.Resumed)
@@ -80,6 +82,7 @@ func (d *RunsData) weight() weight {
 	return w
 }
 
+// triggersBytes is an upper bound of the size of triggers, whose items are written as ranges.
 func triggersBytes(all []Trigger) int {
 	n := 0
 	for k := range all {
@@ -93,6 +96,7 @@ func triggersBytes(all []Trigger) int {
 	return n
 }
 
+// schedulesBytes is an upper bound of the size of the schedules that a record keeps.
 func schedulesBytes(all []Schedule) int {
 	n := 0
 	for k := range all {
@@ -122,15 +126,18 @@ func (a *Assignment) Bytes() int {
 	return n + resumed.bytes() + last.bytes() + requested.bytes() + begun.bytes() + ended.bytes()
 }
 
+// bytes is an upper bound of the size of the node's value.
 func (p *Pending) bytes() int {
 	return 2*waitBytes + p.Entry.bytes() + textBytes(string(p.Dead))
 }
 
+// bytes is the size of the record.
 func (w *weight) bytes() int {
 	return w.rest + streakBytes*w.streaks + w.last.bytes() + w.requested.bytes() + w.begun.bytes() + w.ended.bytes() + w.resumed.bytes()
 }
 
-// add opens a run. It splits an entry that the item's neighbours shared.
+// add adds the size of one more open run. The run may share an entry with the one that was
+// added last, and may split an entry that the item's neighbours in the record shared.
 func (w *weight) add(e *Entry) {
 	k, _ := slices.BinarySearchFunc(w.open, e.Item, func(o Entry, i int) int { return o.Item - i })
 	p := w.newest
@@ -154,7 +161,8 @@ func (w *weight) add(e *Entry) {
 	}
 }
 
-// row adds a row; without a number it gets the next one.
+// row adds the size of one more row, which is only that of a range if the row differs from
+// the one before in the item alone. Without a number it gets the next one.
 func (w *weight) row(r *Row) {
 	t := w.tail
 	w.tail = r
@@ -169,8 +177,8 @@ func (w *weight) row(r *Row) {
 	}
 }
 
-// out removes an item from the middle of a range, which splits it, unless the item
-// before went as well.
+// out counts that a run of the item goes from a list (of retries, triggers or open runs),
+// where that may split a range; not if the item right before went as well.
 func (w *weight) out(i int) {
 	w.rest += pair(w.gone, i)
 	w.gone = i
@@ -209,6 +217,8 @@ func (e *Entry) before(o *Entry) bool {
 	return e.Item < o.Item && e.Instant == o.Instant && e.Trigger == o.Trigger && e.Cause == o.Cause && e.Attempt == o.Attempt && e.Uncounted == o.Uncounted && e.Begun == o.Begun && e.Param == o.Param && e.First == o.First
 }
 
+// pair is the size of one more range in a list of items, which begins at next; 0 if that
+// follows i, so that the range only gets longer.
 func pair(i, next int) int {
 	if i+1 == next {
 		return 0
@@ -216,6 +226,7 @@ func pair(i, next int) int {
 	return pairBytes
 }
 
+// bytes is an upper bound of the size of the entry, with a single item.
 func (e *Entry) bytes() int {
 	return entryBytes + digits(e.Instant) + digits(e.Begun) + digits(int64(e.Attempt)) + e.seldomBytes() + textBytes(e.Trigger) + len(e.Cause)
 }
@@ -235,6 +246,7 @@ func (e *Entry) seldomBytes() int {
 	return n
 }
 
+// digits is the length of a number in decimal, with its sign.
 func digits(n int64) int {
 	d := 1
 	if n < 0 {
@@ -274,6 +286,8 @@ type list struct {
 	newest  int64
 }
 
+// listOf measures a list of numbers by item: its ranges of equal numbers and, if it has too
+// many to be written as ranges, its different numbers.
 func listOf(s []int64) list {
 	l := list{items: len(s), item: -1}
 	for i, t := range s {
@@ -303,6 +317,8 @@ func (l *list) set(i int, t int64) {
 	l.items, l.item, l.newest = max(l.items, i+1), i, t
 }
 
+// bytes is an upper bound of the size of the list: with few ranges, of these; otherwise of
+// its different numbers and, in base64, an index into them for each item.
 func (l *list) bytes() int {
 	if l.ranges <= MaxRanges {
 		return l.ranges * rangeBytes
