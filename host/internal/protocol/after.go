@@ -16,7 +16,8 @@ type Preceded struct {
 
 func (Preceded) input() {}
 
-// preceded stores the instants.
+// preceded stores whether the job runs after others, and the instants at which those have
+// ended well.
 func (s *State) preceded(in Preceded) {
 	s.schedule.follows, s.schedule.good = !in.Off, in.Instants
 }
@@ -35,7 +36,8 @@ func (s *State) oldestGood(i int) int64 {
 
 // after opens a run of each idle item for its oldestGood. A run that is to be tried again,
 // or taken over, comes first. An instant that an operator's setting keeps from beginning
-// gets a row, and does not begin later.
+// gets a row, and does not begin later. Beside foreign members, which know nothing of the
+// jobs before this one, none begins.
 func (b *beginning) after() {
 	s := b.s
 	if !s.company.ours() {
@@ -47,8 +49,8 @@ func (b *beginning) after() {
 		}
 		t := s.oldestGood(i)
 		switch {
-		case t == 0:
-		case s.paused(), s.view.cameInPause(t):
+		case t == 0: // none waits
+		case s.paused(), s.view.cameInPause(t): // or in a pause that is over
 			b.skip(i, t, s.view.Pause.Reason())
 		case s.view.item(i).Disabled:
 			b.skip(i, t, reason.Of(reason.ItemDisabled))
@@ -68,7 +70,9 @@ func (s *State) retrying(i int) bool {
 	return false
 }
 
-// skip gives a row to an instant that does not begin.
+// skip gives a row to an instant at which the jobs before have ended well, but which does not
+// begin here. The item is then accounted for up to it. If the row does not fit, the next
+// transaction has it.
 func (b *beginning) skip(i int, t int64, why reason.Reason) {
 	e := Entry{Item: i, Instant: t, Cause: After, Attempt: 1}
 	row := Row{Entry: e, State: Skipped, Why: why, Ended: b.s.now, By: b.s.self}

@@ -70,13 +70,15 @@ func (v *View) Backfilled(i int) int {
 	return 0
 }
 
-// bytes is an upper bound of the size of the node's value.
+// bytes is an upper bound of the size of the value of the node that keeps the instants.
 func (f *Backfill) bytes() int {
 	return waitBytes + textBytes(f.By) + numberBytes*len(f.Instants)
 }
 
 // backfills begins the oldest waiting instant of each item that has nothing else to do. A
-// reshard does not wait for such runs: they begin after it.
+// reshard does not wait for such runs: they begin after it. The run's own instant is now,
+// and its id, the trigger, is the past instant, so it accounts for no instant of the
+// schedule. Beside foreign members none begins.
 func (b *beginning) backfills() {
 	s := b.s
 	if !s.company.ours() || s.paused() || s.reshard.since != 0 || b.m.More { // due instants go first
@@ -132,7 +134,8 @@ func (a AskCancelBackfill) drop(v *View) Mutation {
 	return m
 }
 
-// backfillWaits is why waiting instants do not begin; none if none wait, or if they begin.
+// backfillWaits is the trouble to report if instants wait that cannot begin, since foreign
+// members share the job; none otherwise.
 func (s *State) backfillWaits() reason.Reason {
 	if s.self == "" || len(s.view.Backfills) == 0 || s.company.ours() {
 		return reason.Reason{}

@@ -22,7 +22,8 @@ type due struct {
 	cause Cause
 }
 
-// dropSettled forgets instants that no run here can compensate any more.
+// dropSettled forgets what the backlog has of items that have moved away, and the instants
+// that came during a run and are accounted for by now.
 func (s *facts) dropSettled() {
 	settled := func(d due) bool { return !s.mine(d.item) || s.passed(d.item, d.at) }
 	if slices.ContainsFunc(s.newBacklog().due, settled) {
@@ -49,6 +50,8 @@ func (s *facts) setDue(d due) {
 	}
 }
 
+// clone copies the lists that rules change. No rule changes gone and the instants to catch
+// up.
 func (b *backlog) clone() backlog {
 	n := *b
 	n.due, n.excuses = slices.Clone(b.due), slices.Clone(b.excuses)
@@ -66,7 +69,8 @@ func (b *backlog) excuse(i int, why reason.Reason) {
 	}
 }
 
-// excuseAll does so for each own item that has not passed the due instant.
+// excuseAll remembers, for each own item that the due instant is still to begin, why it does
+// not begin at once.
 func (b *backlog) excuseAll(s *State, why reason.Code) {
 	if s.schedule.tick.At == 0 || s.own() == nil {
 		return
@@ -78,24 +82,28 @@ func (b *backlog) excuseAll(s *State, why reason.Code) {
 	}
 }
 
+// unexcuse forgets the item's reason, since a row has it, or none is needed any more.
 func (b *backlog) unexcuse(i int) {
 	if i < len(b.excuses) {
 		b.excuses[i] = reason.Reason{}
 	}
 }
 
+// excused reports whether a reason is remembered for the item.
 func (b *backlog) excused(i int) bool { return i < len(b.excuses) && !b.excuses[i].None() }
 
 // excuse remembers why an instant of the item did not begin, unless a reason is remembered
 // already.
 func (s *facts) excuse(i int, why reason.Code) { s.excuseBy(i, reason.Of(why)) }
 
+// excuseBy is excuse for a reason with details.
 func (s *facts) excuseBy(i int, why reason.Reason) {
 	if !s.newBacklog().excused(i) {
 		s.changeBacklog().excuse(i, why)
 	}
 }
 
+// unexcuse forgets the item's reason. It copies the backlog only if there is one to forget.
 func (s *facts) unexcuse(i int) {
 	if s.newBacklog().excused(i) {
 		s.changeBacklog().unexcuse(i)
@@ -112,10 +120,11 @@ func (s *facts) whyOf(i int, t int64) reason.Reason {
 }
 
 // whyNoServer is why no server began instants of the item up to t, as far as this server
-// knows. It also knows a pause that it was not there to see.
+// knows: from the view, from its own absence, or from a dead owner that it has seen. The
+// first instant of the gap is the one after the newest accounted one.
 func (s *State) whyNoServer(i int, t int64) reason.Reason {
 	switch {
-	case s.view.Pause.Since != 0 && s.view.cameInPause(t):
+	case s.view.Pause.Since != 0 && s.view.cameInPause(t): // of unknown beginning, it would be the reason for all
 		return s.view.Pause.Reason()
 	case s.accounted(i) < s.backlog.away.until:
 		return reason.Of(s.backlog.away.why)
@@ -125,7 +134,8 @@ func (s *State) whyNoServer(i int, t int64) reason.Reason {
 	return reason.Of(reason.NotBegun)
 }
 
-// newBacklog is the backlog as the decision leaves it.
+// newBacklog is the backlog as the decision leaves it so far: the changed copy, or else the
+// State's.
 func (s *facts) newBacklog() *backlog {
 	if s.Backlog != nil {
 		return s.Backlog

@@ -18,11 +18,13 @@ type beginning struct {
 	changed bool
 }
 
+// newBeginning returns a Begin that opens nothing yet. The parts of begin add to it.
 func newBeginning(s *facts) beginning {
 	own := s.own()
 	return beginning{s: s, taken: make([]bool, s.view.total()), awaited: s.leaderWaits(), m: Begin{Self: s.self, Own: s.next(own), Monitor: s.config() != nil && s.config().MonitorExecution, Shared: !s.company.ours(), Next: s.schedule.next}}
 }
 
+// mutation returns the Begin with its lists in order; nil if the parts have added nothing.
 func (b *beginning) mutation() *Begin {
 	if !b.changed {
 		return nil
@@ -42,7 +44,7 @@ func (b *beginning) fits(e Entry, rows []Row) bool {
 		b.room = b.s.opening(&b.m.Own)
 	}
 	w := b.room.weight.begins(e, rows)
-	if f := b.s.view.backfill(e.Item); f != nil {
+	if f := b.s.view.backfill(e.Item); f != nil { // its node is written, should this be a run of it
 		w.rest += f.bytes()
 	}
 	if !b.room.takeWith(b.nodes(e.Item), w) {
@@ -52,7 +54,8 @@ func (b *beginning) fits(e Entry, rows []Row) bool {
 	return true
 }
 
-// whyNotFits is why a run does not fit.
+// whyNotFits is why a run does not fit: the record has no room for even one, or else other
+// items have taken the room of the transaction.
 func (b *beginning) whyNotFits() reason.Code {
 	if b.s.recordFull != 0 {
 		return reason.RecordFull
@@ -87,9 +90,9 @@ func (b *beginning) blocked(i int) reason.Code {
 	switch {
 	case b.s.view.Assignment.departing(i):
 		return reason.AboutToMove
-	case b.awaited && at(b.s.own().Begun, i) >= b.s.reshard.since:
+	case b.awaited && at(b.s.own().Begun, i) >= b.s.reshard.since: // it has begun once since the leader was asked
 		return reason.LeaderAwaitsEnd
-	case it.Failover != "":
+	case it.Failover != "": // a member has taken the item over
 		return reason.RunningAfterFailure
 	case it.Marked(): // also while monitorExecution is off: a mark may be older than that setting
 		return reason.MarkedRunning
@@ -99,17 +102,21 @@ func (b *beginning) blocked(i int) reason.Code {
 	return ""
 }
 
+// add opens the run e, for which fits has found room. The run also makes good the misfire
+// that the item's mark shows, unless it catches up an older instant than that of the mark.
 func (b *beginning) add(e Entry) {
 	b.changed, b.taken[e.Item] = true, true
 	b.m.Own.Open = append(b.m.Own.Open, e)
 	b.m.Own.Begun = set(b.m.Own.Begun, e.Item, e.Begun)
 	b.m.Begun = append(b.m.Begun, e.Item)
-	if b.s.view.item(e.Item).Misfire && (e.Cause != CaughtUp || e.Instant >= b.s.schedule.latest.At) { // a catch-up leaves the mark to later instants
+	if b.s.view.item(e.Item).Misfire && (e.Cause != CaughtUp || e.Instant >= b.s.schedule.latest.At) {
 		b.m.Unmark = append(b.m.Unmark, e.Item)
 	}
 }
 
-// idle notes the time before t in which no item of the job began.
+// idle notes the time before t in which no item of the job began, once for all items of
+// the transaction. If a clock was ahead, the record shows by it which instants were passed
+// over: see Idle.
 func (b *beginning) idle(t int64) {
 	if b.idled {
 		return

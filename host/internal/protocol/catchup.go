@@ -69,15 +69,16 @@ func (v *View) attends(m Member) bool {
 }
 
 // allDisabled reports whether every server that the job knows, and the one that is about to
-// join, is disabled.
+// join, is disabled. If that one has no node yet, its Join creates it as the configuration's
+// Disabled says.
 func (s *State) allDisabled() bool {
 	v := s.view
 	enabled := func(x Server) bool { return !x.Disabled }
 	return !slices.ContainsFunc(v.Servers, enabled) && (v.hasServer(s.o.Base.IP()) || v.Config.Disabled)
 }
 
-// assignedElsewhere reports whether an item has an owner that the assignment does not name.
-// Then foreign members were there, and it is unknown what they ran.
+// assignedElsewhere reports whether an item has an owner that the assignment does not name
+// and that has no record. Then foreign members were there, and it is unknown what they ran.
 func (v *View) assignedElsewhere() bool {
 	return slices.ContainsFunc(v.Items, func(it Item) bool {
 		return it.Owner != "" && !slices.Contains(v.Assignment.Members, it.Owner) && v.runs(it.Owner) == nil
@@ -93,9 +94,10 @@ func (v *View) unattended() int64 {
 	return t
 }
 
-// missedUntil is the end of the time to catch up; 0 if there is none. Later instants come
-// due here, except those between the join and the first report of the schedule. A member
-// that found no other member uses only its own join and that report.
+// missedUntil is the end of the time to catch up; 0 if there is none. It is the moment up to
+// which no server was there, but not after passed, the schedule's first report here: later
+// instants come due here. If this member found no other one, its join may be before that
+// report. No server has begun the instants in between either, so passed itself is the end.
 func (s *State) missedUntil() int64 {
 	until := max(s.view.unattended(), s.backlog.catchUp.empty)
 	switch {
@@ -107,7 +109,8 @@ func (s *State) missedUntil() int64 {
 	return min(until, s.backlog.catchUp.passed)
 }
 
-// behind reports whether the own item is not accounted for up to until.
+// behind reports whether the item is ours, and accounted for only up to a moment before
+// until. One that is accounted for up to no moment at all is new, and has missed nothing.
 func (s *State) behind(i int, until int64) bool {
 	last := s.accounted(i)
 	return last > 0 && last < until && s.mine(i)
@@ -129,12 +132,12 @@ func (s *facts) recalls() bool {
 	if from == 0 {
 		return false
 	}
-	if m.until == until && m.from <= from && m.most == s.o.CatchUp {
+	if m.until == until && m.from <= from && m.most == s.o.CatchUp { // asked for already
 		return m.awaited
 	}
 	s.note(recalled{from, until, s.o.CatchUp})
 	r := Recall{Most: s.o.CatchUp}
-	for _, g := range s.schedule.gap(Row{After: from, Until: until + 1}) {
+	for _, g := range s.schedule.gap(Row{After: from, Until: until + 1}) { // one gap for each schedule of that time
 		r.Gaps = append(r.Gaps, Gap{g.Cron, g.After, g.Until})
 	}
 	s.add(r)
@@ -147,12 +150,14 @@ type recalled struct {
 	most        int
 }
 
+// keep notes for what the schedule was asked, and waits for its answer.
 func (r recalled) keep(s *State, _ *Plan) {
 	m := &s.backlog.catchUp
 	m.from, m.until, m.most, m.awaited, m.instants = r.from, r.until, r.most, true, nil
 }
 
-// oldestMissed is the item's oldest instant to catch up; 0 if there is none.
+// oldestMissed is the item's oldest instant to catch up; 0 if there is none, or if the
+// schedule's answer is not about the present end of the time to catch up.
 func (s *State) oldestMissed(i int) int64 {
 	m := &s.backlog.catchUp
 	if len(m.instants) == 0 || m.until != s.missedUntil() || !s.behind(i, m.until) {
@@ -170,14 +175,15 @@ func (s *State) oldestMissed(i int) int64 {
 func (s *State) leavesOut(last, t int64) bool {
 	m := &s.backlog.catchUp
 	k, _ := slices.BinarySearch(m.instants, t)
-	if k == 0 {
+	if k == 0 { // t is the oldest of the answer; a full answer may lack older ones
 		return len(m.instants) >= m.most
 	}
 	return m.instants[k-1] > last
 }
 
-// whyLeftOut is why the instants that a run of t passes over did not begin. Only for the
-// newest instant does the schedule report the one before it.
+// whyLeftOut is why the instants that a run of t passes over did not begin. The last of them
+// shows whether a pause was the reason. The schedule reports it only for the newest instant;
+// otherwise it is given as 0, which is in no pause whose beginning is known.
 func (s *facts) whyLeftOut(i int, t int64, cause Cause) reason.Reason {
 	switch {
 	case cause == CaughtUp:
@@ -198,7 +204,7 @@ func (s *State) catchUpRefused() reason.Reason {
 
 // catchUp begins the oldest missed instant of each item. If the item may not begin now, its
 // missed instants are given up, so nothing begins by itself when an operator resumes the
-// job.
+// job. If they came in a pause that is over, those after the pause still begin.
 func (b *beginning) catchUp() {
 	s := b.s
 	for i := range s.view.total() {
@@ -236,7 +242,8 @@ func (s *State) missedBefore(t int64) int64 {
 	return m.instants[k-1]
 }
 
-// giveUpMissed accounts for the item's missed instants up to newest, with a row.
+// giveUpMissed accounts for the item's missed instants up to newest, with a row for each
+// schedule that they came from.
 func (b *beginning) giveUpMissed(i int, newest int64, why reason.Reason) {
 	s := b.s
 	rows := s.schedule.gap(Row{Entry: Entry{Item: i, Instant: newest}, After: s.accounted(i), Until: newest + 1, State: Missed, Why: why, By: s.self})
@@ -247,5 +254,5 @@ func (b *beginning) giveUpMissed(i int, newest int64, why reason.Reason) {
 	b.m.Own.rows(rows)
 	b.m.Own.Last = set(b.m.Own.Last, i, newest)
 	b.givenUp, b.changed = append(b.givenUp, i), true
-	b.m.More = b.m.More || s.schedule.tick.At != 0 // the due instant is answered only after this transaction
+	b.m.More = b.m.More || s.schedule.tick.At != 0 // the due instant begins in the next transaction
 }

@@ -23,7 +23,7 @@ func (s *State) seeCompany() {
 	s.company = c
 }
 
-// ours reports whether there is no foreign member, and none leads.
+// ours reports whether all members are ours: no foreign one shares the job or leads it.
 func (c company) ours() bool { return !c.shared && !c.foreignLeads }
 
 // works reports whether the member may begin runs.
@@ -47,13 +47,15 @@ func (v *View) foreignLeads() bool { return v.Leader != "" && !v.member(v.Leader
 func (v *View) assignmentUnsettled() bool { return v.foreignLeads() && v.LeaderOwner != 0 && !v.Sealed }
 
 // foreignBlocker is why this member must not run the job while foreign members share it; ""
-// if it may, or if there are none.
+// if it may, or if there are none. Members see each other's runs only by the marks that
+// MonitorExecution asks for, and compute the same instants only in a time zone that the job
+// names.
 func (s *State) foreignBlocker() reason.Code {
 	c := s.config()
 	switch {
 	case c == nil || !s.company.shared:
 		return ""
-	case s.view.ByAddress:
+	case s.view.ByAddress: // the nodes have no room for what foreign members must know of us
 		return reason.ForeignByAddress
 	case !c.MonitorExecution:
 		return reason.ForeignUnmonitored

@@ -9,6 +9,7 @@ type counts struct {
 	flow Flow  // the record's count at that time
 }
 
+// keep makes c the last report.
 func (c counts) keep(s *State, _ *Plan) { s.timers.counts = c }
 
 // count reports how many elements the runs of this member have handled in an interval.
@@ -18,7 +19,7 @@ func count(s *facts) Mutation {
 		return nil
 	}
 	last := s.timers.counts
-	if last.at == 0 {
+	if last.at == 0 { // counting begins
 		last = counts{s.now, own.Flow}
 		s.note(last)
 	}

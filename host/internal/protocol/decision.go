@@ -26,6 +26,7 @@ type note interface{ keep(*State, *Plan) }
 
 func (d *Decision) add(e Effect) { d.Effects = append(d.Effects, e) }
 
+// note adds a finding, which carryOut puts into the State.
 func (d *Decision) note(n note) { d.Notes = append(d.Notes, n) }
 
 // hold asks to ask the rule again at until.
@@ -39,7 +40,7 @@ func (d *Decision) hold(until int64) {
 func (s *State) decide(p *Plan) {
 	f := &facts{State: s}
 	for _, r := range rules {
-		if r.name == s.o.Without {
+		if r.name == s.o.Without { // the simulator tests the program without this rule
 			continue
 		}
 		f.Decision = Decision{Notes: f.notes[:0]}
@@ -51,7 +52,8 @@ func (s *State) decide(p *Plan) {
 	}
 }
 
-// carryOut applies a rule's decision to the State.
+// carryOut applies a rule's decision to the State. A mutation becomes the plan's commit, and
+// is in flight from now on.
 func (s *State) carryOut(d *Decision, p *Plan) {
 	p.Effects = append(p.Effects, d.Effects...)
 	if d.Hold != 0 {

@@ -12,7 +12,8 @@ type Version string
 // NoModule is the version of a module's node that does not exist; no layout makes it.
 const NoModule Version = "-1"
 
-// define returns the write of the parts that differ, or why it is not possible.
+// define returns the write of the parts that differ, or why it is not possible. There is
+// neither if both parts are as the operator wants them.
 func (v *View) define(a AskDefine) (m Mutation, fault string) {
 	var d Define
 	if !same(v.Definition.Config, a.Config) {
@@ -44,6 +45,7 @@ type Configured struct {
 
 func (Configured) input() {}
 
+// configured replaces the options that follow from the job's configuration.
 func (s *State) configured(in Configured) {
 	s.o.Slots, s.o.Queue, s.o.Replace, s.o.Finish = in.Slots, in.Queue, in.Replace, in.Finish
 	s.o.Started, s.o.Completed, s.o.Zoneless, s.o.Barred, s.o.Retry, s.o.CatchUp = in.Started, in.Completed, in.Zoneless, in.Barred, in.Retry, in.CatchUp

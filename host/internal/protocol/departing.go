@@ -18,7 +18,8 @@ func (a *Assignment) departing(i int) bool {
 	return departs
 }
 
-// departed reports whether the run has ended for which an item stayed with its owner.
+// departed reports whether some departing item has no open run any more, so that it can
+// move.
 func (v *View) departed() bool {
 	return slices.ContainsFunc(v.Assignment.Departing, func(i int) bool { return !v.open(i) })
 }
@@ -34,7 +35,7 @@ func (s *facts) depart(next *Assignment) bool {
 				continue
 			}
 			if e.Item >= next.Total || !slices.Contains(next.Members, owner) {
-				return false // no owner would begin it again
+				return false // it cannot stay there. But nobody begins it again, so the wait for its run ends
 			}
 			next.Owners[e.Item] = owner
 			next.Departing = append(next.Departing, e.Item)
@@ -46,6 +47,7 @@ func (s *facts) depart(next *Assignment) bool {
 	if s.movesRunning(next) { // foreign members run some of the items
 		return false
 	}
+	// If items depart already, the reshard before this one has waited.
 	if until := s.reshard.since + s.o.ReshardWait/2; len(v.Assignment.Departing) == 0 && s.now < until {
 		s.hold(until)
 		return false
@@ -57,6 +59,8 @@ func (s *facts) depart(next *Assignment) bool {
 // trouble. A foreign leader assigns at its next instant, which may be tomorrow.
 const overdueAfter = 3
 
+// reshardOverdue reports whether the reshard that was asked for has not come for so long
+// that operators must know.
 func (s *State) reshardOverdue() bool {
 	return s.reshard.since != 0 && !s.company.foreignLeads && s.o.ReshardWait != 0 && s.now-s.reshard.since > overdueAfter*s.o.ReshardWait
 }

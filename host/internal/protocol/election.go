@@ -16,6 +16,8 @@ func elect(s *facts) Mutation {
 	return nil
 }
 
+// wantsLead reports whether the job has no leader, and this member may become it. A member
+// that cannot apply the job's strategy leaves the lead to foreign ones.
 func (s *State) wantsLead() bool {
 	return s.self != "" && !s.session.leaving && s.view.Leader == "" && s.view.instance(s.self) != nil && !s.disabledHere() && !s.strategyIsForeign()
 }
@@ -27,9 +29,9 @@ func (s *State) strategyIsForeign() bool {
 	return c != nil && s.company.shared && s.o.Knows != nil && !s.o.Knows(c.Strategy)
 }
 
-// abdicate gives up the lead if an operator has disabled the leader's server, if only other
-// members have the strategy, and if the leader is about to leave, since its last runs may
-// take long.
+// abdicate gives up the lead if an operator has disabled the leader's server, if only
+// foreign members have the strategy, or if the leader is about to leave, since its last runs
+// may take long.
 func abdicate(s *facts) Mutation {
 	if !s.company.leads || s.view.LeaderOwner != s.o.Session || !s.disabledHere() && !s.session.leaving && !s.strategyIsForeign() || s.own() == nil {
 		return nil

@@ -8,10 +8,12 @@ import (
 // yet; 0 if there is none. See complete.
 type ends struct{ first, last int64 }
 
+// keep notes the times. complete notes none when it is about to write the ends.
 func (e ends) keep(s *State, _ *Plan) { s.guests.ends = e }
 
-// lingersUntil is the time until which ends of runs wait for others, so that one transaction writes
-// them; 0 if they do not wait.
+// lingersUntil is the time until which ends of runs wait for others, so that one transaction
+// writes them; 0 if they do not wait. They do not if no guest runs that could still end, or
+// if the clock was set back since the first end.
 func (s *State) lingersUntil() int64 {
 	until := min(s.guests.ends.last+s.o.Linger, s.guests.ends.first+lingerTimes*s.o.Linger)
 	if s.guests.ends.first == 0 || s.now < s.guests.ends.first || s.now >= until {
@@ -26,7 +28,9 @@ func (s *State) lingersUntil() int64 {
 // lingerTimes bounds how many times Linger the first end waits for others.
 const lingerTimes = 10
 
-// complete closes the runs whose guests have ended.
+// complete closes the runs whose guests have ended, each with a row. A run that the job's
+// policy tries again waits in the record for its next attempt. Left open are runs that
+// nextAttempt goes on with, and those whose rows do not fit now.
 func complete(s *facts) Mutation {
 	own := s.own()
 	if own == nil || s.lingersUntil() != 0 {
@@ -50,7 +54,7 @@ func complete(s *facts) Mutation {
 			continue
 		}
 		row, again := Row{Entry: *e, State: g.state, Why: g.why, Ended: s.now, By: s.self}, s.retries(g)
-		if g.unbegun {
+		if g.unbegun { // the member was leaving, so no guest ran
 			row.Begun = 0
 		}
 		if again {
@@ -60,7 +64,7 @@ func complete(s *facts) Mutation {
 		if again {
 			w.rest += e.bytes() + waitBytes + uncountedBytes
 		}
-		if _, changed := s.streak(&next, &row); changed {
+		if _, changed := s.streak(&next, &row); changed { // closes adds it
 			w.streak()
 		}
 		if len(items) == rows || !r.takeWith(s.view.item(g.Item).nodesToEnd(), w) {

@@ -49,7 +49,7 @@ type foreignPending struct {
 // writes its server's node, so that node must be unchanged for as long.
 const grace = 500
 
-// isSession reports whether the session is that of a foreign member.
+// isSession reports whether the session is that of a foreign member, as it was last seen.
 func (w *evidence) isSession(session int64) bool {
 	return slices.ContainsFunc(w.members, func(t foreignMember) bool { return t.session == session })
 }

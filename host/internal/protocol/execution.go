@@ -15,8 +15,7 @@ func begin(s *facts) Mutation {
 	}
 	wait := s.reshardWait()
 	s.note(wait)
-	// The instant stays due during the wait.
-	switch {
+	switch { // the instant stays due meanwhile, but its row, if it gets one, has the reason
 	case s.waits(wait.from), s.company.unsettled:
 		s.changeBacklog().excuseAll(s.State, reason.ReshardAwaited)
 		return nil
@@ -42,14 +41,15 @@ func begin(s *facts) Mutation {
 		s.recordFull = 0 // there is room for some
 		return *m
 	}
-	if !b.m.More {
+	if !b.m.More { // no item is left that could begin the due instant now
 		s.note(tickAnswered{})
 	}
 	return nil
 }
 
-// unable handles instants and requests that come while the member must not begin
-// anything.
+// unable handles instants and requests that come while the member must not begin anything.
+// A member that leaves, or whose server an operator has disabled, answers them without a
+// run. Otherwise the cause may pass soon, so they stay.
 func (s *facts) unable() Mutation {
 	if s.own() == nil || s.config() == nil && !s.session.leaving {
 		return nil
@@ -63,15 +63,16 @@ func (s *facts) unable() Mutation {
 	if s.session.health != Trusted || !s.triggered() || s.foreignBlocker() != "" && !s.session.leaving {
 		return nil
 	}
-	// Otherwise the request would vanish with the member, or run when the server is enabled
-	// again, however late that is.
+	// Without an answer the request would vanish with the member, or run when the server is
+	// enabled again, however late that is.
 	b := newBeginning(s)
 	b.decline(s.inability())
 	return b.m
 }
 
-// keepDue keeps an instant that comes while an operator pauses only this server. With
-// misfire the items compensate it when the pause ends, as ElasticJob's do.
+// keepDue keeps an instant that comes while an operator pauses only this server, which then
+// keeps its items. With misfire the items compensate it when that pause ends, as
+// ElasticJob's do.
 func (s *facts) keepDue() {
 	t, server := s.schedule.tick.At, s.view.server(s.self.IP())
 	if t == 0 || s.session.leaving || server == nil || !server.KeepsItems || !s.config().Misfire || s.view.PausedAt(t) {
@@ -84,7 +85,8 @@ func (s *facts) keepDue() {
 	}
 }
 
-// scheduled begins the instant that is due.
+// scheduled begins the instant that is due. An item that does not begin it has an excuse
+// afterwards: the reason for the row of its gap.
 func (b *beginning) scheduled() {
 	s := b.s
 	t := s.schedule.tick.At
@@ -110,7 +112,8 @@ func (b *beginning) scheduled() {
 	}
 }
 
-// overlap handles an instant that comes while its item runs.
+// overlap handles an instant that comes while its item runs or catches up, by the job's
+// policy. With none of the three, it is left out.
 func (s *facts) overlap(i int, t int64) {
 	s.excuse(i, reason.StillRunning)
 	switch {
@@ -125,7 +128,8 @@ func (s *facts) overlap(i int, t int64) {
 }
 
 // compensations begins, once, the newest instant that came during a run. If the item moved,
-// its new owner finds the misfire mark.
+// its new owner finds the misfire mark. Until a reshard is over, none begins: runs that
+// follow one another would keep it waiting.
 func (b *beginning) compensations() {
 	s := b.s
 	if s.reshard.since != 0 || s.paused() || s.pausedByCron() {
@@ -151,7 +155,9 @@ func (s *State) isMisfired(i int) bool {
 	return it.Misfire && !it.Disabled && s.config().Misfire && t > s.schedule.paused && !s.view.cameInPause(t)
 }
 
-// open adds a run to the transaction, with rows of the instants that it passes over.
+// open adds a run to the transaction, with rows of what it overtakes: instants since the
+// newest accounted one, a pending run, and a retry. If it cannot begin, the item's excuse
+// says why.
 func (b *beginning) open(i int, t int64, cause Cause) {
 	s := b.s
 	if s.busy(i) || b.taken[i] {
@@ -162,6 +168,8 @@ func (b *beginning) open(i int, t int64, cause Cause) {
 		return
 	}
 	p, waits := s.view.pending(i), s.view.waiting(i) != nil
+	// A pending run that waits for a taker gives way only to a later instant, or, if a foreign
+	// member wrote it and so its instant is unknown, once foreign members had time to take it.
 	if p != nil && !waits && (p.Foreign && !s.takeDue(p) || !p.Foreign && t <= p.Entry.Instant) {
 		s.excuse(i, reason.TakeoverAwaited)
 		return
@@ -177,6 +185,8 @@ func (b *beginning) open(i int, t int64, cause Cause) {
 		rows = append(rows, Row{Entry: e, State: Interrupted, Why: reason.Of(before(waits)), Ended: s.now, By: p.Dead})
 	}
 	last := s.accounted(i)
+	// There is a gap unless the instant right before t is accounted for, or a catch-up goes on
+	// with its next one.
 	if last > 0 && last < t && !(s.schedule.latest.At == t && s.schedule.latest.Prev != 0 && last >= s.schedule.latest.Prev) && (cause != CaughtUp || s.leavesOut(last, t)) {
 		rows = append(rows, s.schedule.gap(Row{Entry: Entry{Item: i, Instant: t}, After: last, Until: t, State: Missed, Why: s.whyLeftOut(i, t, cause), By: s.self})...)
 	}
@@ -195,7 +205,7 @@ func (b *beginning) open(i int, t int64, cause Cause) {
 	if cause != CaughtUp { // after a catch-up, the begin of a later instant needs the excuse
 		s.unexcuse(i)
 	}
-	if t < last {
+	if t < last { // a clock was ahead when the item was accounted for
 		b.m.Own.Resumed = set(b.m.Own.Resumed, i, t)
 	} else {
 		if cause != CaughtUp { // a catch-up may begin after later instants of other items
@@ -207,7 +217,8 @@ func (b *beginning) open(i int, t int64, cause Cause) {
 }
 
 // nextAttempt opens the next attempt of runs that self-fencing ended, if the session has
-// survived and no later instant of the item has come.
+// survived and no later instant of the item has come. The run stays open meanwhile, so the
+// item does not move.
 func nextAttempt(s *facts) Mutation {
 	own := s.own()
 	if own == nil || s.session.health != Trusted || s.session.leaving {
@@ -250,8 +261,8 @@ func (s *State) attemptDue(g *guest, e *Entry) bool {
 		!s.disabledHere() && !s.view.item(e.Item).Disabled && (!s.paused() || e.Trigger != "")
 }
 
-// markMisfire marks an item if an instant came while it ran, so that the item's next owner
-// sees that as well.
+// markMisfire marks the items whose newest instant came while they ran, so that their next
+// owners see that as well. Only a job with misfire compensates such an instant.
 func markMisfire(s *facts) Mutation {
 	if s.own() == nil || s.config() == nil || !s.config().Misfire || s.session.leaving || s.foreignBlocker() != "" {
 		return nil
@@ -270,7 +281,8 @@ func markMisfire(s *facts) Mutation {
 	return MarkMisfire{Items: s.room().first(items)}
 }
 
-// overtaken notes the due instant of running items, before anything begins.
+// overtaken notes the due instant of running items, since this rule comes before begin, which
+// would note it.
 func (s *facts) overtaken() {
 	if s.schedule.tick.At == 0 || s.view.PausedAt(s.schedule.tick.At) {
 		return

@@ -7,8 +7,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// reclaim ends the record of a dead member: its rows move to the reclaimer's record, and
-// its open runs become pending or get a row.
+// reclaim ends the record of one dead member, in parts if it is large: its rows move to the
+// reclaimer's record, and its open runs become pending or get a row.
 func reclaim(s *facts) Mutation {
 	v := s.view
 	if !s.company.reclaims || s.config() == nil || !v.Assignment.Exists || s.session.health != Trusted {
@@ -45,7 +45,10 @@ func (m *Reclaim) bytes() int {
 	return n
 }
 
-// reclaimDead moves at most part rows and runs out of a dead member's record.
+// reclaimDead moves at most part rows and runs out of a dead member's record. Rows go to the
+// own record, counts to the assignment. A run becomes pending or, if it may not run again,
+// gets a row. Live owners of items with a pending run are checked: one of them may begin the
+// item meanwhile.
 func (s *facts) reclaimDead(d *Runs, part int) *Reclaim {
 	v := s.view
 	m := &Reclaim{Self: s.self, Dead: d.ID, Own: s.next(s.own()), Next: v.Assignment.clone()}
@@ -58,14 +61,14 @@ func (s *facts) reclaimDead(d *Runs, part int) *Reclaim {
 	for _, r := range d.Rows[:rows] {
 		m.Own.row(r)
 	}
-	r, open, waits := s.room(), 0, map[int]bool{}
+	r, open, waits := s.room(), 0, map[int]bool{} // waits: items with a run that becomes pending, one each
 	for _, u := range d.unfinished() {
 		e := u.Entry
 		if rows+open >= part || !r.take(v.item(e.Item).nodesToPend()) { // more is for the next part
 			break
 		}
 		open++
-		if s.company.shared {
+		if s.company.shared { // foreign members take every pending run at once
 			u.After = 0
 		}
 		why := s.notAgain(e, u.After != 0)
@@ -74,7 +77,7 @@ func (s *facts) reclaimDead(d *Runs, part int) *Reclaim {
 		}
 		if why != "" {
 			s.closes(&m.Own, Row{Entry: e, State: Interrupted, Why: reason.Of(why), Ended: s.now, By: d.ID})
-			if open <= len(d.Open) { // a run that waited for its next attempt has no mark
+			if open <= len(d.Open) { // it was open; a run that waited for its next attempt has no mark
 				m.Unmark = append(m.Unmark, e.Item)
 			}
 			continue
@@ -107,7 +110,7 @@ func (s *facts) reclaimDead(d *Runs, part int) *Reclaim {
 	return m
 }
 
-// unfinished lists the open runs, then those that wait for a retry.
+// unfinished lists the open runs, then those that wait for a retry, whose After is not 0.
 func (d *RunsData) unfinished() []Retry {
 	var all []Retry
 	for _, e := range d.Open {
@@ -116,8 +119,9 @@ func (d *RunsData) unfinished() []Retry {
 	return append(all, d.Retries...)
 }
 
-// notAgain is why a run of a dead member does not run again; "" if it does. waits is for a
-// run that waits for a retry.
+// notAgain is why a run of a dead member does not run again; "" if it does. waits says that
+// it waits for a retry: then its owner begins it, even without failover and beside another
+// open run of the item.
 func (s *State) notAgain(e Entry, waits bool) reason.Code {
 	v := s.view
 	it := v.item(e.Item)
@@ -127,7 +131,7 @@ func (s *State) notAgain(e Entry, waits bool) reason.Code {
 		}
 	}
 	switch {
-	case s.company.shared && e.Param != "": // they would run it with the job's parameter
+	case s.company.shared && e.Param != "": // foreign members would run it with the job's parameter
 		return reason.ParamWithForeign
 	case !waits && !v.Config.Failover:
 		return reason.ServerGoneFailoverOff
@@ -169,7 +173,10 @@ func take(s *facts) Mutation {
 	return nil
 }
 
-// taking returns the runs that the member would take; nil if there are none.
+// taking returns the transaction that takes all pending runs for which the member has slots
+// and room; nil if there are none. It leaves out runs without instant of foreign members
+// (see reclaimForeign), retries, which wait for the item's owner, and runs of items that are
+// disabled, gone, running, taken, or past the run's instant.
 func (s *facts) taking() *Take {
 	v := s.view
 	if !s.works() || !v.Config.Failover || s.paused() || len(v.Pending) == 0 || !v.Assignment.Exists {
@@ -201,7 +208,7 @@ func (s *facts) taking() *Take {
 		m.Own.row(row)
 		m.Own.Open = append(m.Own.Open, e)
 		m.Own.Begun = set(m.Own.Begun, e.Item, e.Begun)
-		if e.Trigger == "" && s.view.last(e.Item) <= e.Instant {
+		if e.Trigger == "" && s.view.last(e.Item) <= e.Instant { // triggers account for no instant
 			m.Own.Last = set(m.Own.Last, e.Item, e.Instant)
 		}
 		m.Items = append(m.Items, p.Item)
@@ -213,13 +220,13 @@ func (s *facts) taking() *Take {
 	return m
 }
 
-// unidentified returns a run for a pending run that a foreign member wrote, whose instant
-// is unknown.
+// unidentified returns a run for a pending run that a foreign member wrote, and of which
+// nobody knows the instant. Its id is j and the revision that wrote it.
 func (s *State) unidentified(p *Pending) Entry {
 	return Entry{Item: p.Item, Instant: s.now, Trigger: fmt.Sprintf("j%d", p.Modified), Cause: Failover, Attempt: 1}
 }
 
-// drop gives a row to pending runs that no member may take.
+// drop deletes pending runs that no member may take, each with a row.
 func drop(s *facts) Mutation {
 	v := s.view
 	if len(v.Pending) == 0 || !s.company.reclaims || s.config() == nil || s.session.health != Trusted {
@@ -247,7 +254,8 @@ func drop(s *facts) Mutation {
 	return m
 }
 
-// dropped is the row of a pending run that no member may take; it has no state if one may.
+// dropped is the row of a pending run that no member may take; it has no state if one may,
+// or may still. A foreign member's node without a run gets takeDue's time first.
 func (s *facts) dropped(p *Pending) Row {
 	v := s.view
 	switch {
@@ -276,7 +284,7 @@ func (s *facts) dropped(p *Pending) Row {
 		why = reason.ItemDisabled
 	case s.later(p.Entry):
 		why = before(waits)
-	default:
+	default: // a member may take it
 		return Row{}
 	}
 	return Row{Entry: p.Entry, State: Interrupted, Why: reason.Of(why), Ended: s.now, By: p.Dead}

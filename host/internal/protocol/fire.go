@@ -41,6 +41,7 @@ const (
 	FireCompleted Event = "completed"
 )
 
+// ended notes that the call in progress has ended, unless the input is about another one.
 func (l *listener) ended(in CallEnded) {
 	if t := l.call; t != nil && t.event == in.Event && t.Instant == in.Instant && t.Attempt == in.Attempt {
 		t.ended = true
@@ -55,8 +56,11 @@ type listenerCall struct {
 	cut   bool // EndCall was given because the session was not trusted
 }
 
-// callListeners calls the listeners of fires. It writes each call before it begins and
-// after it ends.
+// callListeners writes each call of a listener before it begins and after it ends, to the
+// one node that names the newest calls; listen makes them. A member with a call in progress
+// waits for its end. Otherwise the leader begins the next: first again the call of a dead
+// member, then the completed call of the newest fire, then the started call of the next one.
+// Beside foreign members a started call begins only when a round ends: see endRound.
 func callListeners(s *facts) Mutation {
 	if s.own() == nil || s.session.health != Trusted {
 		return nil
@@ -66,7 +70,7 @@ func callListeners(s *facts) Mutation {
 		if !t.ended {
 			return nil
 		}
-		if n := next.of(t.event); t.cut && !s.session.leaving {
+		if n := next.of(t.event); t.cut && !s.session.leaving { // the session has survived: call again
 			n.Attempt++
 		} else {
 			n.By = ""
@@ -79,8 +83,8 @@ func callListeners(s *facts) Mutation {
 	for _, e := range [...]Event{FireStarted, FireCompleted} {
 		t := next.of(e)
 		switch {
-		case t.By == "":
-		case !s.view.dead(t.By):
+		case t.By == "": // no call goes on
+		case !s.view.dead(t.By): // that member ends its call itself
 			return nil
 		default: // the caller died during the call; whether its guest did its work is unknown
 			t.By, t.Attempt = s.self, t.Attempt+1
@@ -102,6 +106,7 @@ func callListeners(s *facts) Mutation {
 	return SetFires{Self: s.self, Next: next}
 }
 
+// of returns the newest call of the event's listener, to be read or changed.
 func (f *Fires) of(e Event) *Call {
 	if e == FireStarted {
 		return &f.Started
@@ -109,8 +114,8 @@ func (f *Fires) of(e Event) *Call {
 	return &f.Completed
 }
 
-// newCall returns the call that begins for a fire; without a listener, one that has no
-// attempt.
+// newCall returns the call that begins for a fire. Without a listener (has) it has no attempt
+// and no caller, and only keeps the order of the fires.
 func (s *State) newCall(at int64, has bool) Call {
 	if !has {
 		return Call{Instant: at}
@@ -122,8 +127,8 @@ func (s *State) newCall(at int64, has bool) Call {
 // leader and of a member that begins may be so many instants apart.
 const keptInstants = 16
 
-// begun is the newest instant that every item has begun; 0 unless that instant has come
-// here as well. Disabled items do not count.
+// begun is the newest instant that every item has begun, which is the oldest of their newest
+// ones. It is 0 unless that instant has come here as well. Disabled items do not count.
 func (s *State) begun() int64 {
 	v := s.view
 	a := v.Assignment.clone()
@@ -138,7 +143,7 @@ func (s *State) begun() int64 {
 		if t := at(a.Last, i); oldest == 0 || t < oldest {
 			oldest = t
 		}
-		if at(a.Last, i) == 0 {
+		if at(a.Last, i) == 0 { // it has begun none yet
 			return 0
 		}
 	}

@@ -33,10 +33,11 @@ func (s *State) settled() bool {
 
 // committed handles the answer to the commit in flight. After any answer, the next decision
 // waits for the next view, which the runner publishes once the mirror has settled after the
-// answer. The events of a commit come before its answer, so that view shows the commit.
+// answer. The events of a commit come before its answer, so that view shows the commit. How
+// large the next transactions may be follows from the answer as well: see sizes.
 func (s *State) committed(in Committed, p *Plan) {
 	f := s.commits.flight
-	if f == nil || f.plan != in.Plan {
+	if f == nil || f.plan != in.Plan { // it answers no commit that is awaited
 		return
 	}
 	s.commits.flight = nil
@@ -79,7 +80,8 @@ func (s *State) committed(in Committed, p *Plan) {
 	}
 }
 
-// applied carries out what follows from an applied commit.
+// applied carries out what follows at once from an applied commit, whose revision is rev. The
+// guests of runs that it began start here; all else that it wrote, the next view shows.
 func (s *State) applied(f *flight, rev int64, p *Plan) {
 	if f.ask != 0 {
 		s.reply(f.ask, "", p)
@@ -87,7 +89,7 @@ func (s *State) applied(f *flight, rev int64, p *Plan) {
 	switch m := f.m.(type) {
 	case Reshard:
 		s.reshard.asked, s.reshard.answer = nil, nil
-		if m.Parts {
+		if m.Parts { // the versions are those that this commit has left
 			s.reshard.parts = &parts{epoch: f.view.Assignment.Version + 1, mark: f.view.NecessaryV + 1, deletesOwners: m.Pause, since: s.now}
 		}
 	case MarkReshard:
@@ -101,7 +103,7 @@ func (s *State) applied(f *flight, rev int64, p *Plan) {
 		}
 	case Begin:
 		s.did(FireStarted, m.Begun)
-		if s.schedule.tick.At == f.tick && !m.More {
+		if s.schedule.tick.At == f.tick && !m.More { // no later instant has come due since
 			s.schedule.tick = Tick{}
 		}
 		s.start(m.Own.Open, m.Begun, rev, p)
@@ -116,11 +118,11 @@ func (s *State) applied(f *flight, rev int64, p *Plan) {
 	case Take:
 		s.did(FireStarted, m.Items)
 		s.start(m.Own.Open, m.Items, rev, p)
-	case DeleteOwners:
+	case DeleteOwners: // a Leave goes on behind these items
 		s.session.ownersDeleted = m.Items[len(m.Items)-1] + 1
 	case Leave:
 		s.session.ended = true
 		p.add(Stop{Rejoin: s.session.barred})
-	default: // the next view shows it
+	default: // nothing more follows
 	}
 }

@@ -26,6 +26,8 @@ type guest struct {
 	unbegun bool // the run had no guest
 }
 
+// of returns the item's guest; nil if there is none. One that has ended stays until its end
+// is in the record.
 func (g *guests) of(i int) *guest {
 	k, ok := slices.BinarySearchFunc(g.all, i, func(o guest, i int) int { return o.Item - i })
 	if !ok {
@@ -47,6 +49,8 @@ func (s *State) start(open []Entry, items []int, fence int64, p *Plan) {
 	}
 }
 
+// run starts the guest of an open entry, unless the item has one. fence is the revision that
+// began the run, and items are those that began together with it.
 func (s *State) run(e Entry, fence int64, items []int, p *Plan) {
 	k, ok := slices.BinarySearchFunc(s.guests.all, e.Item, func(g guest, i int) int { return g.Item - i })
 	if ok {
@@ -80,7 +84,7 @@ func (s *State) act(p *Plan) {
 		if s.guests.of(e.Item) != nil {
 			continue
 		}
-		if s.session.leaving {
+		if s.session.leaving { // it ends unbegun
 			k, _ := slices.BinarySearchFunc(s.guests.all, e.Item, func(g guest, i int) int { return g.Item - i })
 			s.guests.all = slices.Insert(s.guests.all, k, guest{Entry: e, ended: true, unbegun: true, state: Cancelled, drained: true, why: reason.Of(reason.ShuttingDown)})
 			continue
@@ -89,6 +93,9 @@ func (s *State) act(p *Plan) {
 	}
 }
 
+// finished notes how a guest has ended; complete writes it. A Cancelled guest has the reason
+// for which it was cancelled here, if there is one. Cancelled without such a reason while
+// the member leaves, it was drained: the run itself is not at fault.
 func (s *State) finished(e End) {
 	g := s.guests.of(e.Entry.Item)
 	if g == nil || !g.Same(e.Entry) || g.ended {
@@ -111,9 +118,11 @@ type stops struct {
 	why  reason.Code
 }
 
+// keep asks the guest to stop. A rule notes stops, since it may not do that itself.
 func (n stops) keep(s *State, p *Plan) { s.cancel(n.item, false, n.why, p) }
 
-// cancel asks a guest to stop, or ends it.
+// cancel asks a guest to stop or, with hard, ends it. It does nothing if the guest was asked
+// for the same reason, or was ended.
 func (s *State) cancel(i int, hard bool, why reason.Code, p *Plan) {
 	g := s.guests.of(i)
 	if g == nil || g.ended || g.killed || g.why.Code == why && !hard {
@@ -124,5 +133,5 @@ func (s *State) cancel(i int, hard bool, why reason.Code, p *Plan) {
 	p.add(Cancel{Item: i, Hard: hard, Why: g.why})
 }
 
-// busy reports whether a run of the item is open here.
+// busy reports whether a run of the item is open here, or a guest of it is left.
 func (s *State) busy(i int) bool { return s.own().entry(i) != nil || s.guests.of(i) != nil }

@@ -27,6 +27,7 @@ func (s *State) next(own *Runs) RunsData {
 	return n
 }
 
+// unstored returns the rows of the record that the history has not stored yet.
 func (h history) unstored(own *Runs) []Row {
 	k := slices.IndexFunc(own.Rows, func(r Row) bool { return r.Seq > h.stored })
 	if k < 0 {

@@ -32,7 +32,8 @@ type Idle struct {
 type Span struct{ From, To int64 }
 
 // passed reports whether the item's owner need not begin the instant: it has begun, may
-// have, or has a row.
+// have, or has a row. If a clock was ahead when the item was accounted for, an instant before
+// that has not begun if it is in a span without begins and none was resumed since.
 func (s *State) passed(i int, t int64) bool {
 	last := s.accounted(i)
 	return t <= last && !(s.distant(last) && s.view.idle(t) && t > s.view.resumed(i))
@@ -51,6 +52,8 @@ func (v *View) idle(t int64) bool {
 	return false
 }
 
+// within reports whether the instant is in one of the spans in which no item began, and not
+// near its end.
 func (d *Idle) within(t int64) bool {
 	return slices.ContainsFunc(d.Spans, func(s Span) bool { return s.From < t && t < s.To-spanMargin })
 }

@@ -29,6 +29,7 @@ type Contender struct {
 	Holder ID     // the holder, if it is a member of ours
 }
 
+// latch returns the queue, in order.
 func (v *View) latch(l Latch) []Contender {
 	if l == FailoverLatch {
 		return v.FailoverLatch
@@ -58,7 +59,7 @@ func withdraw(s *facts) Mutation {
 			continue
 		}
 		wanted := s.wants(l)
-		if s.used = nil; !wanted {
+		if s.used = nil; !wanted { // the room is that of the Take that wants has only tried
 			return Withdraw{Latch: l, Place: name}
 		}
 	}
@@ -81,8 +82,8 @@ type ahead struct {
 	since  int64
 }
 
-// queued notes since when another member is first in the election queue, and reports it if
-// that lasts.
+// queued notes since when another member is first in the election queue, while this one wants
+// to lead, and reports it if that lasts.
 func (s *State) queued(p *Plan) {
 	q := s.view.ElectionLatch
 	switch {
@@ -94,7 +95,8 @@ func (s *State) queued(p *Plan) {
 	s.reportLead(p)
 }
 
-// leadDue is when the job will have been without a leader for too long; 0: never.
+// leadDue is when the job will have been without a leader for too long: three times the
+// longest wait for a reshard; 0: never.
 func (s *State) leadDue() int64 {
 	if s.complaint.ahead.place == "" || s.o.ReshardWait == 0 {
 		return 0

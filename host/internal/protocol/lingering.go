@@ -17,7 +17,9 @@ type lingering struct {
 }
 
 // lingerers returns the members that are registered but may be dead; nil if there are none,
-// or if the job does not catch up.
+// or if it does not matter: the job does not catch up, or unattendedUntil would be 0 even
+// without these members. A member without a record may write nothing for long, so whether it
+// is dead could not be seen.
 func (s *State) lingerers() *lingering {
 	v := s.view
 	if s.o.CatchUp == 0 || s.backlog.away.why != "" || s.allDisabled() || s.company.shared || v.assignedElsewhere() {
@@ -41,8 +43,9 @@ func (s *State) lingerers() *lingering {
 }
 
 // seeLingering finds out whether the members that were registered when this one joined are
-// dead. A live member soon writes something: the leader, for example, assigns items to the
-// new member.
+// dead. A live member soon writes something: its record or, as the leader, the assignment,
+// which gives items to the new member. If one of them has, the search ends. If all have been
+// found dead, no server was there when this one joined.
 func (s *State) seeLingering() {
 	l, v := s.backlog.catchUp.lingering, s.view
 	if l == nil || s.self == "" {
@@ -51,7 +54,7 @@ func (s *State) seeLingering() {
 	for k, id := range slices.Backward(l.ids) {
 		r := v.runs(id)
 		switch {
-		case r == nil || r.Version != l.records[k], v.Leader == id && (l.leader != id || l.epoch != v.Assignment.Version):
+		case r == nil || r.Version != l.records[k], v.Leader == id && (l.leader != id || l.epoch != v.Assignment.Version): // it lives
 			s.backlog.catchUp.lingering = nil
 			return
 		case v.dead(id): // from now on others change its record

@@ -7,7 +7,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// observe derives the facts that rules look at from the view.
+// observe derives from the view what the State remembers and what rules look at. It also
+// reports troubles and begins to leave if it must. Step calls it before rules decide.
 func (s *State) observe(p *Plan) {
 	v := s.view
 	s.seeAway()
@@ -82,7 +83,9 @@ func (s *State) seeSelf(p *Plan) {
 	}
 }
 
-// join registers the member: first it creates the job's nodes, then its own.
+// join registers the member: first it creates the job's nodes, then its own. It notes which
+// members it finds, for catching up. Once it is a member, it only creates deleted parents
+// again.
 func join(s *facts) Mutation {
 	v := s.view
 	if s.self != "" {
@@ -95,7 +98,7 @@ func join(s *facts) Mutation {
 	if v.ConfigFault != "" || s.o.Barred || s.removed() || v.Rest || !s.waitsForAddress().None() {
 		return nil
 	}
-	if v.Config == nil || !v.complete() || !v.Parents.Latch {
+	if v.Config == nil || !v.complete() || !v.Parents.Latch { // Setup creates what is missing
 		if v.Config == nil && s.o.Define.Config == nil {
 			return nil // the job was removed, or another server is to define it
 		}
@@ -106,7 +109,8 @@ func join(s *facts) Mutation {
 	return Join{ID: s.freeID(), Disabled: v.Config.Disabled, Labels: s.o.Labels, Address: s.o.Address, Defines: s.o.Defines, Unattended: m.empty}
 }
 
-// waitsForAddress is why a member cannot join yet: the layout has one member at an address.
+// waitsForAddress is why a member cannot join yet: the layout has one member at an address,
+// and another one is there, or has left a node there that no session holds. None otherwise.
 func (s *State) waitsForAddress() reason.Reason {
 	v, ip := s.view, s.o.Base.IP()
 	if s.self != "" || !v.ByAddress {
@@ -123,6 +127,7 @@ func (s *State) waitsForAddress() reason.Reason {
 // neverJoins: the member was asked to leave before it had joined.
 type neverJoins struct{}
 
+// keep ends the membership before it has begun.
 func (neverJoins) keep(s *State, p *Plan) {
 	s.session.ended = true
 	p.add(Stop{})
@@ -134,12 +139,13 @@ type met struct {
 	lingering *lingering
 }
 
+// keep remembers them until it is known whether they were dead.
 func (m met) keep(s *State, _ *Plan) {
 	s.backlog.catchUp.empty, s.backlog.catchUp.lingering = m.empty, m.lingering
 }
 
 // setUpAgain creates deleted parents of the job's nodes again, if the configuration still
-// exists.
+// exists. Only the reclaimer does it, so that members do not all try.
 func (s *State) setUpAgain() Mutation {
 	v := s.view
 	if !s.company.reclaims || s.session.leaving || v.Config == nil || v.complete() || s.removing() {
@@ -158,6 +164,7 @@ func (s *State) freeID() ID {
 	return id
 }
 
+// occurs reports whether some node of the job names the id.
 func (v *View) occurs(id ID) bool {
 	if v.instance(id) != nil || slices.Contains(v.Ghosts, id) || v.member(id) || v.runs(id) != nil || v.Leader == id ||
 		slices.Contains(v.Assignment.Owners, id) || slices.Contains(v.Assignment.Members, id) {
@@ -188,8 +195,9 @@ func setServer(s *facts) Mutation {
 	return SetServer{IP: s.self.IP()}
 }
 
-// leave ends the membership once nothing is open, every row is stored and no request
-// waits. It declines a waiting request first.
+// leave ends the membership once nothing is open, every row is stored and no request waits.
+// Others answer a waiting request and end what waits here: see unable and account. What the
+// record has besides rows and runs goes to the assignment.
 func leave(s *facts) Mutation {
 	own := s.own()
 	if !s.session.leaving || s.self == "" {
@@ -210,12 +218,15 @@ func leave(s *facts) Mutation {
 	return s.leaveOwners(Leave{Self: s.self, Next: next})
 }
 
+// absence is a server without an instance, and since when that is so.
 type absence struct {
 	ip    string
 	since int64
 }
 
-// seeServers notes since when each server has no instance.
+// seeServers notes since when each server has no instance, the longest first. Only the leader
+// prunes servers. A disabled one has an operator's setting, and an occupied one a node that
+// is not ours, so these stay.
 func (s *State) seeServers() {
 	if s.o.PruneAfter == 0 || !s.company.leads {
 		s.absent = nil
@@ -241,8 +252,8 @@ func (s *State) seeServers() {
 	s.absent = next
 }
 
-// pruneServers removes nodes of servers that have had no instance for long. The node of a
-// disabled server stays, because it has an operator's setting.
+// pruneServers removes nodes of servers that have had no instance for long, as seeServers has
+// noted.
 func pruneServers(s *facts) Mutation {
 	var ips []string
 	for _, a := range s.absent {

@@ -18,8 +18,9 @@ type resharding struct {
 	requests     int  // how often it has asked for these members, in a row
 }
 
-// waits reports whether a due run still waits for the reshard. After a bounded time, the
-// member begins what it owns, and the epoch refuses that if the assignment has changed.
+// waits reports whether a due run still waits for the reshard; from is when it began to wait.
+// After a bounded time, the member begins what it owns, and the epoch refuses that if the
+// assignment has changed.
 func (s *State) waits(from int64) bool {
 	return s.reshard.since != 0 && s.now < s.waitsUntil(from) && !s.assignsAtNextInstant()
 }
@@ -27,12 +28,14 @@ func (s *State) waits(from int64) bool {
 // reshardWait is when the wait for a reshard began, and the newest request that waits.
 type reshardWait struct{ from, asked int64 }
 
+// keep notes the wait.
 func (w reshardWait) keep(s *State, _ *Plan) {
 	s.reshard.waitFrom, s.reshard.waitAsked = w.from, w.asked
 }
 
-// reshardWait begins a wait if an instant is due or a request has come: a foreign leader
-// runs a request at once, and assigns before that.
+// reshardWait begins a wait if an instant is due or a newer request has come, and otherwise
+// returns the present one. Each request begins a wait of its own: a foreign leader runs it at
+// once, and assigns before that.
 func (s *State) reshardWait() reshardWait {
 	asked := int64(0)
 	if s.triggered() {

@@ -38,6 +38,7 @@ type schedule struct {
 // tickAnswered: every own item has begun the due instant, or has an excuse.
 type tickAnswered struct{}
 
+// keep ends the due instant.
 func (tickAnswered) keep(s *State, _ *Plan) { s.schedule.tick = Tick{} }
 
 // keptSchedules is how many of the newest schedules are kept. The oldest of them counts for
@@ -60,7 +61,7 @@ func (s *State) seeSchedule() {
 		s.schedule.known = joined(s.schedule.known, s.view.Runs[k].Schedules)
 	}
 	switch n, cron := len(s.schedule.known), s.inForce(c); {
-	case n == 0:
+	case n == 0: // no member has followed a schedule before
 		s.schedule.known = []Schedule{{s.view.ConfigModified, s.now, cron}}
 	case s.schedule.known[n-1].Cron != cron:
 		s.schedule.known = joined(s.schedule.known, []Schedule{{max(s.view.ConfigModified, s.schedule.known[n-1].Rev), since, cron}})
@@ -103,6 +104,8 @@ type total struct {
 	sets int32 // ConfigSets of the view that had it
 }
 
+// seeTotal notes when the number of items has changed. Items that a larger total adds have no
+// instants before that.
 func (s *State) seeTotal() {
 	t := &s.schedule.total
 	c, v := s.config(), s.view
@@ -142,10 +145,12 @@ func (c *schedule) gap(r Row) []Row {
 	return rows
 }
 
-// undated reports whether the schedule has not reported its newest instant yet.
+// undated reports whether the schedule has not reported its newest instant yet. Until then it
+// is unknown whether an instant has overtaken a run.
 func (s *State) undated() bool { return !s.schedule.dated && s.config().Cron != "" }
 
-// noteInstant notes a due instant, and reports whether it is newer than any before.
+// noteInstant notes an instant that has come, and reports whether it is newer than any
+// before. One of a pause is remembered as such, so that it is not compensated.
 func (s *State) noteInstant(t Tick) bool {
 	if t.At <= s.schedule.latest.At {
 		return false
@@ -157,7 +162,8 @@ func (s *State) noteInstant(t Tick) bool {
 	return true
 }
 
-// later reports whether an instant after the run's own has come or is accounted for.
+// later reports whether an instant after the run's own has come or is accounted for. Then a
+// run that waits is too late.
 func (s *State) later(e Entry) bool {
 	last := s.view.last(e.Item)
 	if t := s.view.resumed(e.Item); t >= e.Instant {

@@ -45,7 +45,8 @@ func (s *State) loseSession(p *Plan) {
 }
 
 // doubted fences the member itself: long before the registry gives its items to others,
-// nothing starts here any more and guests are ended.
+// nothing starts here any more, and guests are asked to stop, then ended. With Finish the job
+// lets its guests go on.
 func (s *State) doubted(level Doubt, p *Plan) {
 	s.session.health = level
 	s.silenced()
@@ -60,7 +61,7 @@ func (s *State) doubted(level Doubt, p *Plan) {
 		if g.ended {
 			continue
 		}
-		fenced := g.fenced || g.why.None() // not if it was asked to stop for another reason
+		fenced := g.fenced || g.why.None() // not if it was asked to stop for another reason; cancel resets fenced
 		s.cancel(g.Item, level == Expired, reason.SessionDoubtful, p)
 		g.fenced = fenced
 	}

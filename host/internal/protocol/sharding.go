@@ -27,6 +27,7 @@ func (s *State) stale(eligible []ID) bool {
 	if v.departed() || v.Sealed && v.someoneWithout() {
 		return true
 	}
+	// Surplus items go, except nodes that cannot be deleted.
 	for i := total; i < len(v.Items); i++ {
 		if v.Items[i].Exists && (!v.Items[i].holdsNothingOfOurs() || !s.nodeStays(i)) {
 			return true
@@ -47,7 +48,7 @@ func markReshard(s *facts) Mutation {
 		s.note(membersChanged{})
 	}
 	if s.company.reclaims && !s.company.leads && (s.ownerGone() || s.schedule.tick.At == 0 && s.memberLeftOut(requests)) {
-		return MarkReshard{} // otherwise due instants would wait until the next one
+		return MarkReshard{} // set while an instant is due, it would make that wait for the next, at which the leader assigns
 	}
 	if !s.company.leads || s.session.leaving {
 		return nil
@@ -122,7 +123,7 @@ func reshard(s *facts) Mutation {
 }
 
 // hasOwnerlessItem reports whether an item has no owner's node. Which member deleted the
-// node, and when, is unknown.
+// node, and when, is unknown, so foreign caches may not have followed yet.
 func (v *View) hasOwnerlessItem() bool {
 	return slices.ContainsFunc(v.Items[:min(v.total(), len(v.Items))], func(it Item) bool { return it.Exists && it.Owner == "" })
 }
@@ -130,16 +131,19 @@ func (v *View) hasOwnerlessItem() bool {
 // asks: the strategy was asked.
 type asks struct{ req AssignRequest }
 
+// keep notes the question, which has no answer yet.
 func (a asks) keep(s *State, _ *Plan) { s.reshard.asked, s.reshard.answer = &a.req, nil }
 
 // strategyRetried: a strategy that failed is asked again at once.
 type strategyRetried struct{}
 
+// keep ends the pause before the strategy is asked again.
 func (strategyRetried) keep(s *State, _ *Plan) { s.reshard.retry = 0 }
 
 // membersChanged: no foreign leader was asked yet on behalf of the present members.
 type membersChanged struct{}
 
+// keep begins a new count of requests.
 func (membersChanged) keep(s *State, _ *Plan) { s.reshard.requests = 0 }
 
 // clearProcessing removes the mark of a reshard that this member began while it led.
@@ -174,6 +178,8 @@ func (s *State) answered(in Assigned, p *Plan) {
 	p.add(Note{Why: reason.Of(reason.StrategyFailed, in.Fault)})
 }
 
+// unusable is why an answer does not give each item to exactly one of the instances that were
+// asked for; "" if it does.
 func (in Assigned) unusable() string {
 	owned := make([]bool, in.Request.Total)
 	for k, items := range in.Items {
@@ -195,6 +201,8 @@ func (in Assigned) unusable() string {
 	return ""
 }
 
+// request is the question to the strategy: how to assign the items to these eligible members,
+// given what each had before.
 func (s *State) request(el []ID) AssignRequest {
 	v := s.view
 	r := AssignRequest{Strategy: v.Config.Strategy, Shared: s.company.shared, Instances: el, Total: v.total(), Epoch: v.Assignment.Version}
@@ -210,6 +218,8 @@ func (s *State) request(el []ID) AssignRequest {
 	return r
 }
 
+// equal reports whether an answer to the one question answers the other. Previous and Labels
+// need not be compared: while the epoch and the instances are the same, so are they.
 func (r AssignRequest) equal(o AssignRequest) bool {
 	return r.Strategy == o.Strategy && r.Shared == o.Shared && r.Total == o.Total && r.Epoch == o.Epoch && slices.Equal(r.Instances, o.Instances)
 }

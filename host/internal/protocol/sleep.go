@@ -4,7 +4,9 @@ package protocol
 // has not ended.
 const wakeAtLeast = 100
 
-// sleep asks to be woken when a wait ends, once for each moment.
+// sleep asks to be woken when the first wait ends, once for each moment: exactly then if a
+// rule holds or ends linger. Other waits may be over without ending, so wakes for them have
+// a pause in between.
 func (s *State) sleep(p *Plan) {
 	next := s.alarm()
 	exact := s.timers.held
@@ -29,7 +31,7 @@ func (s *State) alarm() int64 {
 	next := sooner(sooner(s.nextRetry(), s.switching.retry), s.restRetry())
 	next = sooner(sooner(next, s.removalOver()), s.leadReportDue())
 	next = sooner(next, s.pauseOver())
-	if s.clock.early.At != 0 {
+	if s.clock.early.At != 0 { // then the registry's clock is near it
 		next = sooner(next, s.clock.early.At-s.tolerance()+s.clock.skew)
 	}
 	if s.waits(s.reshard.waitFrom) && (s.schedule.tick.At != 0 || s.triggered() || s.retryDue()) {

@@ -82,6 +82,7 @@ func (s *State) Self() ID { return s.self }
 // View is the newest view; nil before the first.
 func (s *State) View() *View { return s.view }
 
+// config is the job's configuration; nil if there is none that can be read.
 func (s *State) config() *Config {
 	if s.view == nil || s.view.ConfigFault != "" {
 		return nil
@@ -95,7 +96,7 @@ func (s *State) present() bool {
 	return s.view.memberOf(s.self, s.o.Session)
 }
 
-// own is the member's own record in the view.
+// own is the member's own record in the view; nil if there is none, as before it has joined.
 func (s *State) own() *Runs {
 	if s.self == "" {
 		return nil
@@ -103,6 +104,7 @@ func (s *State) own() *Runs {
 	return s.view.runs(s.self)
 }
 
+// disabledHere reports whether an operator has disabled this member's server.
 func (s *State) disabledHere() bool { return s.view.serverDisabled(s.self.IP()) }
 
 // mine reports whether both the assignment and the owner's node give the item to this
@@ -111,7 +113,8 @@ func (s *State) mine(i int) bool {
 	return i < s.view.total() && s.view.Assignment.owner(i) == s.self && s.view.item(i).Owner == s.self
 }
 
-// accounted is the newest instant of an own item that is accounted for.
+// accounted is the newest instant of an own item that is accounted for. Records of former
+// owners were merged into the assignment when the item moved here.
 func (s *State) accounted(i int) int64 {
 	return max(at(s.view.Assignment.Last, i), at(s.own().Last, i))
 }

@@ -4,7 +4,9 @@ import "slices"
 
 // Step handles one input and returns what to do. now is the member's clock in Unix
 // milliseconds, and may jump. Ends of waits, times in rows and the instants of triggers
-// come from it; everything else only as far as it agrees with the registry's clock.
+// come from it; everything else only as far as it agrees with the registry's clock. Rules
+// decide only on a settled view, when no commit is in flight; then guests and listeners
+// follow the view first.
 func Step(s *State, now int64, in Input) Plan {
 	s.now = now
 	var p Plan
@@ -22,8 +24,8 @@ func Step(s *State, now int64, in Input) Plan {
 		if s.session.ended {
 			return p
 		}
-		if s.view.RecordFault != "" {
-			if s.meetsRest() {
+		if s.view.RecordFault != "" { // nothing is decided on a record that cannot be read
+			if s.meetsRest() { // which is to be deleted
 				s.sleep(&p)
 			}
 			return p
@@ -37,6 +39,7 @@ func Step(s *State, now int64, in Input) Plan {
 	return p
 }
 
+// receive puts the input into the State. What follows from it, rules decide later.
 func (s *State) receive(in Input, p *Plan) {
 	switch in := in.(type) {
 	case Observed:

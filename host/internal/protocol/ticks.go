@@ -8,8 +8,9 @@ import (
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
-// arrive makes an instant due, or keeps it until the registry's clock is near it. It keeps
-// only one: those of a dense schedule would fill the memory.
+// arrive makes an instant due that has come by this server's clock, or keeps it until the
+// registry's clock is near it. It keeps only one, as those of a dense schedule would fill the
+// memory; goByClocks has the schedule report the others again.
 func (s *State) arrive(t Tick) {
 	if s.future(t.At) {
 		if s.clock.early.At == 0 {
@@ -27,7 +28,7 @@ func (s *State) arrive(t Tick) {
 		}
 		return
 	}
-	if s.noteInstant(t) {
+	if s.noteInstant(t) { // an older one changes nothing
 		s.evidence.early(t)
 		s.listener.instants = append(s.listener.instants[max(0, len(s.listener.instants)+1-keptInstants):], t.At)
 		s.schedule.tick, s.schedule.unseen = t, 0
@@ -45,6 +46,8 @@ func (s *State) goByClocks(p *Plan) {
 		s.arrive(t)
 	}
 	setBack := s.schedule.latest.At > s.now+clocksAgree
+	// Unless the clock was set back, there is nothing to do if no instant has waited, or if this
+	// clock is still ahead, so that more come too early.
 	if !setBack && (!waited || s.clock.skew > s.tolerance()) {
 		return
 	}
@@ -70,6 +73,7 @@ func (s *State) reportClocks(p *Plan) {
 		s.clock.why = reason.Reason{}
 		return
 	}
+	// Once reported, they are reported again only if the difference has changed a lot.
 	if by := s.clock.skew - s.clock.reportedSkew; !s.clock.why.None() && max(by, -by) <= max(s.tolerance(), clocksAgree) {
 		return
 	}
@@ -77,7 +81,8 @@ func (s *State) reportClocks(p *Plan) {
 	p.add(Note{Why: s.clock.why, Wrong: true})
 }
 
-// bothClocks is the reason with which the clocks are reported to differ.
+// bothClocks is the reason with which the clocks are reported to differ: this one cannot be
+// used for the job, or is ahead of the registry's or behind it. It names both times.
 func (s *State) bothClocks() reason.Reason {
 	code := reason.ClockBehind
 	switch {
@@ -89,6 +94,7 @@ func (s *State) bothClocks() reason.Reason {
 	return reason.Of(code, clockText(s.now), clockText(s.registryTime()), (time.Duration(s.tolerance()) * time.Millisecond).String())
 }
 
+// clockText is a time in the form in which operators compare clocks, with ms.
 func clockText(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z") }
 
 // seeFuture reports once that items are accounted for up to a moment in the future: a clock

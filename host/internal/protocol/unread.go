@@ -27,12 +27,14 @@ func (s *State) inForce(c *Config) string {
 	return c.Cron
 }
 
-// reads reports whether there is no cron, or it can be read.
+// reads reports whether there is no cron, or this server can read it. Of the cron that is in
+// force this is known already.
 func (s *State) reads(cron string) bool {
 	return cron == "" || s.o.Reads == nil || s.schedule.cron != nil && *s.schedule.cron == cron && !s.schedule.unread || s.o.Reads(cron)
 }
 
-// followSchedule sets the clock to the schedule in force.
+// followSchedule sets the clock to the schedule in force, if that is another one than before,
+// and reports once that the registry's cron cannot be read, or can be read again.
 func (s *State) followSchedule(p *Plan) {
 	c := s.config()
 	if c == nil || s.self == "" {
