@@ -58,7 +58,8 @@ func (l *Loop) Current() bool {
 // Doubt returns the health of the session that the core knows.
 func (l *Loop) Doubt() protocol.Doubt { return l.doubt }
 
-// Event receives an event of the session.
+// Event receives an event of the session. When its connection is back, failed reads are
+// repeated without their pause.
 func (l *Loop) Event(e registry.Event) {
 	l.mirror.Event(e)
 	if e.Kind == registry.Resumed {
@@ -72,7 +73,7 @@ func (l *Loop) Reread() { l.mirror.Reread() }
 
 // Look decodes what has changed. It reports whether to show the core the view: only if the
 // view is known to be one moment of the tree, and something is new, a change or the end of
-// a transaction.
+// a transaction. During a sync the view may be too old to decide on.
 func (l *Loop) Look() bool {
 	if l.syncing || !l.mirror.Settled() {
 		return false

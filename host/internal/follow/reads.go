@@ -43,7 +43,7 @@ func (l *Loop) Reads() (reads []mirror.Read, wait time.Duration) {
 	if !wants && l.marks == noneDelayed {
 		return nil, 0 // the usual case
 	}
-	if l.marks == pauseOver || !l.marksMayWait() {
+	if l.marks == pauseOver || !l.marksMayWait() { // all reads are issued, those of marks, too
 		l.marks = noneDelayed
 		return l.mirror.Wanted(), 0
 	}
@@ -51,7 +51,7 @@ func (l *Loop) Reads() (reads []mirror.Read, wait time.Duration) {
 		l.marks = delayed
 		return nil, marksPause
 	}
-	return nil, 0
+	return nil, 0 // the pause runs
 }
 
 // Waited must be called after the wait that Reads returned.

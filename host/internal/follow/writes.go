@@ -57,6 +57,7 @@ const (
 	Unknown // the transaction may have been applied, or may be applied later
 )
 
+// outcome is the outcome of a commit that returned err.
 func outcome(err error) Outcome {
 	switch {
 	case err == nil:
@@ -84,7 +85,7 @@ func (l *Loop) Answered(plan int64, receipt registry.Receipt, owner registry.Ses
 	in := protocol.Committed{Plan: plan, Revision: receipt.Revision, Outcome: protocol.Refused}
 	o := outcome(err)
 	l.answered = true
-	l.refusals++
+	l.refusals++ // unless it was applied
 	if o == Applied {
 		l.mirror.Answered(&receipt, owner)
 		l.refusals = 0
