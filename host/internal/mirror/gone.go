@@ -7,8 +7,8 @@ import "github.com/wasmjob/wasmjob/host/registry"
 // the answer to any request that is sent after the first event. So of the nodes that were
 // deleted together, at most one is read.
 
-// markGone records that a node was deleted. Its token says which requests were sent
-// before.
+// markGone records that a node was deleted. Its token is the number of the last request that
+// was sent before.
 func (m *Mirror) markGone(name string, n *entry) {
 	if n.phase == clean {
 		m.unsettled++
@@ -28,7 +28,7 @@ func (m *Mirror) confirmGone(reads []Read) []Read {
 		if n == nil || n.phase != gone {
 			continue
 		}
-		asked = asked && n.token != m.requests
+		asked = asked && n.token != m.requests // a request was sent since, whose answer will do
 		left = append(left, name)
 	}
 	m.gone = left
@@ -52,7 +52,7 @@ func (m *Mirror) confirmedGone(request uint32) {
 		if n == nil || n.phase != gone {
 			continue
 		}
-		if int32(request-n.token) <= 0 {
+		if int32(request-n.token) <= 0 { // the request is not newer; numbers of requests may wrap
 			m.gone = append(m.gone, name)
 			continue
 		}
@@ -75,6 +75,8 @@ func (m *Mirror) unconfirmedGone() {
 	}
 }
 
+// remove ends the mirroring of a followed node and of those below it. One that existed is
+// reported as a change to nothing.
 func (m *Mirror) remove(name string) {
 	n := m.followed[name]
 	if n == nil {

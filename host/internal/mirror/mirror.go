@@ -98,6 +98,7 @@ const (
 
 func (n *entry) has(t traits) bool { return n.traits&t != 0 }
 
+// traitsOf returns the traits of a node that was read.
 func (m *Mirror) traitsOf(n registry.Node) traits {
 	t := known
 	if n.Exists {
@@ -169,6 +170,7 @@ func (m *Mirror) entry(name string) *entry {
 	return m.followed[name]
 }
 
+// add begins to mirror a node: it is read, unless our own transaction has just created it.
 func (m *Mirror) add(name string) {
 	if m.entry(name) != nil {
 		return
@@ -198,6 +200,8 @@ func (m *Mirror) Event(e registry.Event) {
 	}
 }
 
+// changed makes the node of an event be read again, except a deleted one: see markGone. An
+// event with Changes 0 is about the list of its children only.
 func (m *Mirror) changed(e registry.Event) {
 	name, ok := m.nameOf(e.Path)
 	if !ok {
@@ -209,7 +213,7 @@ func (m *Mirror) changed(e registry.Event) {
 	if n == nil {
 		return
 	}
-	if e.Changes > 0 && own == nil && n.traits&(known|exists) == known {
+	if e.Changes > 0 && own == nil && n.traits&(known|exists) == known { // it did not exist when it was last read
 		n.traits |= flashed
 	}
 	if e.Gone && own == nil && (n.phase == clean || n.phase == gone) {
@@ -232,11 +236,13 @@ func (m *Mirror) Reread() {
 	}
 }
 
+// makeDirtyAgain is makeDirty, and makes Answered read the node, too.
 func (m *Mirror) makeDirtyAgain(name string, n *entry) {
 	m.own[name].mustRead()
 	m.makeDirty(name, n)
 }
 
+// makeDirty makes the node be read: now, after the read under way, or after our transaction.
 func (m *Mirror) makeDirty(name string, n *entry) {
 	switch n.phase {
 	case clean:
@@ -314,7 +320,7 @@ func (m *Mirror) reportFlash(name string, n *entry, exists bool) {
 	n.traits &^= flashed
 }
 
-// learn records a changed node.
+// learn records a changed node, and mirrors the nodes below it that follow now names.
 func (m *Mirror) learn(path, name string, n *entry, node registry.Node) {
 	if n.has(known) || node.Exists {
 		if m.changes == nil { // as a rule, other unsettled nodes have changed, too
@@ -333,7 +339,7 @@ func (m *Mirror) learn(path, name string, n *entry, node registry.Node) {
 // Failed records that a read got no answer. It must be repeated.
 func (m *Mirror) Failed(r Read) {
 	n := m.entry(r.name)
-	if n == nil || n.token != r.token || n.phase != reading && n.phase != stale {
+	if n == nil || n.token != r.token || n.phase != reading && n.phase != stale { // no further read of it confirms deletions
 		m.unconfirmedGone()
 		return
 	}

@@ -52,7 +52,7 @@ func (m *Mirror) Submitted(ops []registry.Op) {
 		}
 		m.own[name] = &write{op: i, predictable: n.predictable(&ops[i])}
 	}
-	for i := range ops {
+	for i := range ops { // other operations change the list of children of the node above
 		switch ops[i].Kind {
 		case registry.Set, registry.Check:
 		default:
@@ -63,6 +63,7 @@ func (m *Mirror) Submitted(ops []registry.Op) {
 	}
 }
 
+// parentOf returns the path or name above another; "" if there is none.
 func parentOf(path string) string { return path[:max(strings.LastIndexByte(path, '/'), 0)] }
 
 // predictable reports whether the node is known completely once op is known to be applied.
@@ -106,7 +107,7 @@ func (m *Mirror) Answered(receipt *registry.Receipt, owner registry.SessionID) {
 			continue
 		}
 		answered := receipt != nil && receipt.Revision != 0 && w.predictable && w.events == 1
-		if n == nil && answered {
+		if n == nil && answered { // created; add takes it from fresh if the list above names it
 			if m.fresh == nil {
 				m.fresh = map[string]registry.Node{}
 			}
@@ -126,7 +127,8 @@ func (m *Mirror) Answered(receipt *registry.Receipt, owner registry.SessionID) {
 	}
 }
 
-// after returns the node after op was applied to it.
+// after returns the node after op, which is number i of the transaction, was applied to it. n
+// is nil if the node is not mirrored yet; then op has created it.
 func (n *entry) after(op *registry.Op, r *registry.Receipt, i int, owner registry.SessionID) registry.Node {
 	switch op.Kind {
 	case registry.Delete:
