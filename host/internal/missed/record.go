@@ -60,7 +60,7 @@ func (j Job) Record(ctx context.Context, to trace.Sink) ([]trace.Row, error) {
 	}
 	_, err = j.Registry.Commit(ctx, j.Layout.Encode(m, v)...)
 	if errors.Is(err, registry.ErrConflict) {
-		return waited, nil // a server has joined
+		return waited, nil // a server has joined, and records what the job has missed
 	}
 	if err != nil {
 		return waited, fmt.Errorf("record what the job has missed: %w", err)
@@ -72,14 +72,16 @@ func (j Job) Record(ctx context.Context, to trace.Sink) ([]trace.Row, error) {
 	return append(waited, rows...), err
 }
 
-// missed returns the rows for the instants missed until now; false if a server runs the
-// job.
+// missed returns the transaction with the rows for the instants missed until now, by an id
+// that stands for this process; false if a server runs the job.
 func (j Job) missed(v *protocol.View) (protocol.RecordMissed, bool) {
 	by := job.NewInstanceID("127.0.0.1", strconv.Itoa(os.Getpid()))
 	return protocol.NoServer{Now: time.Now().UnixMilli(), By: by, Removed: j.Removed}.Record(v)
 }
 
-// store moves the rows of members that are gone from the registry to the history.
+// store moves the rows in the records of members that are gone from the registry to the
+// history: it writes them to the history first, then the records without them. It returns
+// the rows that the history has taken.
 func (j Job) store(ctx context.Context, v *protocol.View, to trace.Sink) ([]trace.Row, error) {
 	var rows []trace.Row
 	for i := range v.Runs {

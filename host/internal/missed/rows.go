@@ -33,14 +33,16 @@ func Rows(l layout.Layout, name string, v *protocol.View, of *protocol.RunsData)
 	return rows
 }
 
-// rowOf converts one row; false if it is a gap whose schedule is unknown.
+// rowOf converts one row. c computes the first and last instant of a gap, and their number,
+// from its schedule. It returns false for a gap whose schedule is unknown or has no instant
+// in it.
 func rowOf(name string, r *protocol.Row, schedules []protocol.Schedule, c *clock.Clock) (trace.Row, bool) {
 	row := trace.Row{
 		Job: name, Item: r.Item, Attempt: r.Attempt, State: trace.State(r.State), Reason: r.Why, Instance: string(r.By),
 		Cause: trace.Cause(r.Cause), Run: r.Run(), Param: r.Param, Start: r.Begun, End: r.Ended,
 	}
 	if !r.Gap {
-		if r.Unended() {
+		if r.Unended() { // Ended is only when the row was written
 			row.End = 0
 		}
 		var scheduled bool

@@ -25,7 +25,7 @@ func Once(ctx context.Context, s registry.Requests, l layout.Layout) error {
 	t := &tree{ctx: ctx, requests: s}
 	var stays error
 	for part := range Parts(l, t.below(l.Root()), AtOnce) {
-		if stays != nil && slices.Contains(part, l.Root()) {
+		if stays != nil && slices.Contains(part, l.Root()) { // the last part, while some node could not be deleted
 			break // the mark stays
 		}
 		err := deleteEach(ctx, s, l, part)
@@ -84,7 +84,7 @@ func deleteEach(ctx context.Context, s registry.Requests, l layout.Layout, nodes
 		_, err := s.Commit(ctx, Ops(l, nodes)...)
 		c, refused := errors.AsType[*registry.ConflictError](err)
 		switch {
-		case err == nil, Overtaken(err), slices.Contains(nodes, l.Root()):
+		case err == nil, Overtaken(err), slices.Contains(nodes, l.Root()): // the last part is not divided
 			return err
 		case refused && c.Reason == registry.NoNode:
 			if nodes, err = present(ctx, s, nodes); err != nil {
@@ -133,7 +133,7 @@ func Overtaken(err error) bool {
 	return ok && c.Op.Kind != registry.Delete
 }
 
-// hopeless reports whether the other nodes cannot be deleted, either.
+// hopeless reports whether, after this error, the job's other nodes cannot be deleted, either.
 func hopeless(err error) bool { return err != nil && (!MayPass(err) || Overtaken(err)) }
 
 // Nodes lists a node and all nodes below it, children first.
@@ -155,6 +155,7 @@ func (t *tree) below(path string) iter.Seq[string] {
 	return func(yield func(string) bool) { t.walk(path, yield) }
 }
 
+// walk yields the nodes below a path and then the path's own, and reports whether to go on.
 func (t *tree) walk(path string, yield func(string) bool) bool {
 	n, err := t.requests.Read(t.ctx, path)
 	if t.err = err; err != nil || !n.Exists {
