@@ -104,7 +104,7 @@ func Decide(f *Facts) Verdict {
 		v.decideCommonTerms(f)
 		v.decideStrategy(f)
 		v.warnOfStrategy(f)
-	case !f.Foreign: // no run begins before the core finds a definition
+	case !f.Foreign: // no blocker is needed: the core begins no run without a definition
 	case f.Unreadable != "":
 		v.block(reason.Of(reason.ConfigUnreadable, f.Unreadable)) // their leader assigns items regardless
 	default:
@@ -119,8 +119,8 @@ func (v *Verdict) block(why reason.Reason) {
 }
 
 // decideLayout requires the layout that the server's own file names. If members are
-// identified by addresses, the nodes cannot hold what our members tell those of
-// ElasticJob, so foreign members are a blocker.
+// identified by addresses, the nodes have no room for what members of ElasticJob must know
+// of ours, so foreign members are a blocker.
 func (v *Verdict) decideLayout(f *Facts) {
 	if is := f.Definition.Layout; f.FileLayout != "" && is != f.FileLayout {
 		v.block(reason.Of(reason.LayoutDiffers, is, f.FileLayout))
@@ -130,10 +130,11 @@ func (v *Verdict) decideLayout(f *Facts) {
 	}
 }
 
-// decideClass: a server that runs the job goes on whatever the class is, as members of
-// ElasticJob do. So does a server that starts, if our servers have stood in for that
-// class: otherwise the job would run nowhere after a restart of all servers. With members
-// of ElasticJob, two classes would run, so that is a blocker.
+// decideClass decides what follows if the registry's class is not what the server would run.
+// Beside members of ElasticJob two classes would run, so that is a blocker. Otherwise a
+// server that runs the job goes on, as members of ElasticJob do. So does a server that
+// starts, if our servers have stood in for that class: else the job would run nowhere after
+// a restart of all servers. A file that says overwrite is about to write its own class.
 func (v *Verdict) decideClass(f *Facts) {
 	why := f.otherClass()
 	stays := !f.Barred && (f.Member || f.OwnFile && f.StandsFor)
@@ -147,12 +148,13 @@ func (v *Verdict) decideClass(f *Facts) {
 }
 
 // otherClass returns a reason if the server would run something other than the registry
-// says. It returns none if both agree or no member of ElasticJob can run the job.
+// says: another class or command, or a command in place of a class. It returns none if both
+// agree or no member of ElasticJob can run the job.
 func (f *Facts) otherClass() reason.Reason {
 	d, script := f.Definition, f.Job.Kind == job.Script
 	switch {
 	case f.Foreign && d.OnlyOurs && d.Class == "":
-		// A member of 3.x that was killed while it made the job leaves it so. Others
+		// A member of ElasticJob 3.x that was killed while it made the job leaves it so. Others
 		// run it with whatever class they have.
 		return reason.Of(reason.ClassMissing)
 	case d.OnlyOurs, d.Script && script, !d.Script && !script && d.Class == f.Job.Class:
@@ -190,6 +192,8 @@ func (v *Verdict) decideStrategy(f *Facts) {
 	}
 }
 
+// warnOfStrategy warns of a strategy that will not assign the items as configured: this
+// server does not know it, or, beside members of ElasticJob, a strategy module is not asked.
 func (v *Verdict) warnOfStrategy(f *Facts) {
 	warn := func(c reason.Code, name string) { v.Warnings = append(v.Warnings, reason.Of(c, quoted(name))) }
 	unknown := func(name string) bool { return f.Knows != nil && !f.Knows(name) }

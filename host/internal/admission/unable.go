@@ -68,7 +68,8 @@ func Refused(s *Settings) []reason.Reason {
 	return s.Violations()
 }
 
-// plain returns a with every empty list as nil.
+// plain returns a with every empty list as nil, as a list from a file and one from the
+// registry may differ in that alone.
 func plain(a job.Allow) job.Allow {
 	if len(a.Dirs) == 0 {
 		a.Dirs = nil

@@ -85,14 +85,16 @@ func (a *Assigner) Assign(ctx context.Context, c job.Config, r protocol.AssignRe
 	return even, err
 }
 
-// moduleStrategy is one call of a module.
+// moduleStrategy is one call of a job's strategy module, for request r.
 type moduleStrategy struct {
 	a *Assigner
 	c job.Config
 	r protocol.AssignRequest
 }
 
-// Assign implements strategy.Strategy.
+// Assign implements strategy.Strategy: it converts the request for the module, which knows
+// the former owner of each item by its index among the instances (-1: none), and the answer
+// to the items of each instance.
 func (s moduleStrategy) Assign(ctx context.Context, req strategy.Request) ([][]int, error) {
 	c := job.ShardCall{Config: s.c, Namespace: s.a.Namespace, Total: req.Total, Previous: make([]int, req.Total), Log: s.a.Log.With("job", s.c.Name, "source", "strategy")}
 	for i := range c.Previous {
@@ -124,6 +126,8 @@ func (s moduleStrategy) Assign(ctx context.Context, req strategy.Request) ([][]i
 	return items, nil
 }
 
+// ask calls a strategy, waits for at most timeout, and checks that the answer gives each item
+// to one instance. A strategy that does not answer in time runs on; Work counts it.
 func (a *Assigner) ask(ctx context.Context, s strategy.Strategy, req strategy.Request) ([][]int, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
