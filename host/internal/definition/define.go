@@ -44,7 +44,8 @@ func New(j job.Config, config Config) Definition {
 	return d
 }
 
-// keepInKeys removes from the module the settings that have keys in layout 1.
+// keepInKeys removes from the module the settings that have keys in layout 1, since their
+// values are in the configuration. One that the file leaves at zero counts as unsaid.
 func (d *Definition) keepInKeys() {
 	for s := range job.Settings() {
 		if s.Key1 != "" {
@@ -87,7 +88,7 @@ func AsJoined(file *job.Config, define func(job.Config) Definition, config Confi
 		} else if merged, err := Merge(define(j), config, module); err == nil {
 			j = merged.Job(j)
 		}
-		if j.Kind, j.Overwrite = file.Kind, file.Overwrite; file.Class != "" || file.Overwrite {
+		if j.Kind, j.Overwrite = file.Kind, file.Overwrite; file.Class != "" || file.Overwrite { // the registry's must not hide a difference
 			j.Class = file.Class
 		}
 		return j, true

@@ -47,8 +47,7 @@ func Merge(file Definition, config Config, module *Module) (Merged, error) {
 	return Merged{Definition: d, Changed: m.changed, Disputed: m.disputed, Taken: m.taken, Drifted: m.drifted}, err
 }
 
-// sides returns the definitions of the file and the registry in a form that can be
-// compared.
+// sides returns the definitions of the file and the registry in a form that can be compared.
 func sides(file Definition, config Config, module *Module) (mine, there Definition) {
 	if there.Config = file.Config; config != nil {
 		file.adopt(config, module)
@@ -84,12 +83,10 @@ type Merged struct {
 	Drifted []Dispute // values that the registry got after this file's; they stay
 }
 
-// Dispute is a key for which the registry and a file have different values. A missing
-// value is empty.
+// Dispute is a key with different values in the registry and a file. A missing one is empty.
 type Dispute struct {
 	Key, Registry, File string
-	// Older is set if this file has not changed, and another server's file was applied
-	// since.
+	// Older is set if this file has not changed, and another server's was applied since.
 	Older bool
 }
 
@@ -149,6 +146,7 @@ func known(file, there *Code) *Code {
 // nodes differ, so one branch holds both.
 type branch = map[string]any
 
+// tree returns all settings of a definition and, as settings too, the digests of its modules.
 func (d *Definition) tree() (branch, error) {
 	config, err := d.Config.Object()
 	if err != nil {
@@ -248,6 +246,7 @@ func definitionOf(t branch, file Definition, there Module) (Definition, error) {
 	return d, nil
 }
 
+// byDigest returns the first of the modules whose digest is the leaf; nil if none has it.
 func byDigest(leaf any, codes ...*Code) *Code {
 	for _, c := range codes {
 		if c != nil && leaf == string(jsonvalue.Encode(c.Digest)) {
@@ -309,34 +308,35 @@ func (m *merger) merge(at string, base, file, there branch) (merged, applied bra
 	return merged, applied
 }
 
-// leaf decides a single key. Absence is the value nil.
+// leaf decides a single key: its value in the registry, and what its base is for the next
+// merge. Absence is nil. base and the file's former values are kept as digests.
 func (m *merger) leaf(path string, base, file, there any) (value, applied any) {
 	said := digestOf(file)
 	switch {
 	case file == there:
 		m.note(path, said)
 		return file, said
-	case m.pinned && path == keyModule && file != nil:
+	case m.pinned && path == keyModule && file != nil: // the pin holds against every file
 		m.keep(path)
 		m.drifted = append(m.drifted, Dispute{path, leafText(there), leafText(file), false})
 		return there, base
 	case m.overwrite:
 		m.note(path, said)
 		return file, said
-	case base == said:
+	case base == said: // the file says what was applied last; the registry may have an operator's change
 		m.note(path, said)
 		m.drifted = append(m.drifted, Dispute{path, leafText(there), leafText(file), false})
 		return there, said
-	case m.unsaid[path] && !m.changedInFile(path, said):
+	case m.unsaid[path] && !m.changedInFile(path, said): // a default, and the file had no other value before
 		return there, base
-	case m.old(path, said):
+	case m.old(path, said): // the file has not changed, so another server's file was applied since
 		m.note(path, said)
 		m.disputed = append(m.disputed, Dispute{path, leafText(there), leafText(file), true})
 		return there, base
-	case base == digestOf(there):
+	case base == digestOf(there): // only the file has changed
 		m.note(path, said)
 		return file, said
-	default:
+	default: // both have changed
 		m.keep(path)
 		m.disputed = append(m.disputed, Dispute{path, leafText(there), leafText(file), false})
 		return there, base

@@ -65,7 +65,7 @@ type moduleJSON struct {
 // EncodeModule encodes a module for DecodeModule. It refuses more than MaxModule bytes.
 func EncodeModule(m Module) ([]byte, error) {
 	text := jsonvalue.Encode(moduleJSON{V: version, Code: m.Code, Next: m.Next, Past: m.Past, Strategy: m.Strategy, Pinned: m.Pinned, Made: m.Made})
-	text = m.settings.appendTo(text[:len(text)-1])
+	text = m.settings.appendTo(text[:len(text)-1]) // inside the closing brace
 	if len(m.base) > 0 {
 		text = append(appendKey(text, "base"), jsonvalue.Encode(m.base)...)
 	}
@@ -120,6 +120,7 @@ func DecodeModule(data []byte) (Module, error) {
 	return m, nil
 }
 
+// readModule decodes a module without checking its values.
 func readModule(data []byte) (m Module, err error) {
 	var rest map[string]json.RawMessage
 	if m.settings, rest, err = readSettings(data); err != nil {

@@ -29,14 +29,16 @@ func (d *Definition) Recall(said []byte) error {
 // Said returns the values to remember once the merged definition is in the registry.
 func (m *Merged) Said() []byte { return bytes.Clone(jsonvalue.Encode(m.said)) }
 
-// note remembers the file's value of a key.
+// note has Said remember the file's value of a key, which is a digest; nothing if the file
+// does not have the key.
 func (m *merger) note(path string, said any) {
 	if text, ok := said.(string); ok {
 		m.says[path] = text
 	}
 }
 
-// keep remembers the file's earlier value of a key.
+// keep has Said remember the file's earlier value of a key, since its present one was not
+// applied.
 func (m *merger) keep(path string) {
 	if old, ok := m.said[path]; ok {
 		m.says[path] = old

@@ -42,6 +42,7 @@ func settingsOf(j *job.Config) (s settings) {
 // put copies the settings to a job.
 func (s *settings) put(j *job.Config) { copySettings(j, &s.Config) }
 
+// copySettings copies the settings of besides, and leaves all other fields as they are.
 func copySettings(to, from *job.Config) {
 	for i := range besides {
 		reflect.ValueOf(besides[i].Field(to)).Elem().Set(reflect.ValueOf(besides[i].Field(from)).Elem())

@@ -30,7 +30,8 @@ func (m *Module) pass() {
 	m.Code, m.Next = m.Next, nil
 }
 
-// Switched returns the text of a module's node after the switch to its next module.
+// Switched returns the text of a module's node after the switch to its next module; the same
+// text if that is not possible.
 func Switched(text []byte) []byte {
 	m, err := DecodeModule(text)
 	if err != nil {
