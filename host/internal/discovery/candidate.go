@@ -30,10 +30,11 @@ type candidate struct {
 	failures int // in a row
 }
 
+// step takes an input about the candidate, such as the answer to its operation.
 func (c *candidate) step(s *State, in CandidateInput, p *plan) {
 	switch in := in.(type) {
 	case Touched:
-		if !in.Members || c.missing || c.phase == trying {
+		if !in.Members || c.missing || c.phase == trying { // a new member matters only if the module may be missing
 			c.look(s, p)
 		}
 	case SessionEnded:
@@ -48,7 +49,7 @@ func (c *candidate) step(s *State, in CandidateInput, p *plan) {
 	case Changed:
 		c.changed(s, in, p)
 	case Ended:
-		c.shut, c.created = !in.Asked, 0
+		c.shut, c.created = !in.Asked, 0 // which job was shut down, the next look shows
 		c.settle(s, p)
 		c.phase = resting
 		c.look(s, p)
@@ -80,6 +81,9 @@ func (c *candidate) rest(s *State, p *plan) {
 	}
 }
 
+// looked goes on with a definition that was read: it is tried if it is complete, unless an
+// operator has shut this job down here. A candidate without a definition is hidden, and
+// forgotten if the list does not have it either.
 func (c *candidate) looked(s *State, in Looked, p *plan) {
 	if in.Config && c.created != 0 && c.created != in.Created {
 		c.shut = false // it is another job
@@ -103,6 +107,7 @@ func (c *candidate) looked(s *State, in Looked, p *plan) {
 	}
 }
 
+// fits starts the job, unless the server stops or its own file has the job now.
 func (c *candidate) fits(s *State, p *plan) {
 	if s.closed || c.yields {
 		c.rest(s, p)
@@ -113,6 +118,8 @@ func (c *candidate) fits(s *State, p *plan) {
 	p.add(Start{c.name})
 }
 
+// refused lets the candidate wait: for a change, or with again at most for a pause that grows
+// with each failure.
 func (c *candidate) refused(s *State, again bool, p *plan) {
 	c.settle(s, p)
 	if c.missing = again; again && !s.closed {
@@ -136,7 +143,8 @@ func (c *candidate) changed(s *State, in Changed, p *plan) {
 	}
 }
 
-// yield ends the candidate.
+// yield ends the candidate, because the server's own file has the job now. A running job ends
+// first.
 func (c *candidate) yield(s *State, p *plan) {
 	if c.yields = true; c.phase == running {
 		p.add(Withdraw{Name: c.name})
@@ -144,6 +152,7 @@ func (c *candidate) yield(s *State, p *plan) {
 	c.look(s, p)
 }
 
+// hide has the job removed from what the server shows. With forget the candidate ends then.
 func (c *candidate) hide(forget bool, p *plan) {
 	if c.phase = hiding; forget {
 		c.phase = forgetting
@@ -151,6 +160,7 @@ func (c *candidate) hide(forget bool, p *plan) {
 	p.add(Hide{c.name, forget})
 }
 
+// hidden handles the answer to hide.
 func (c *candidate) hidden(s *State, p *plan) {
 	c.settle(s, p)
 	if c.phase != forgetting {
@@ -162,6 +172,7 @@ func (c *candidate) hidden(s *State, p *plan) {
 	s.list(p) // it may have returned meanwhile
 }
 
+// settle says, the first time that it is known, that the job does not run for now.
 func (c *candidate) settle(s *State, p *plan) {
 	if !c.settled && !s.closed {
 		c.settled = true

@@ -93,6 +93,7 @@ func (s *State) list(p *plan) {
 	}
 }
 
+// listOnceMore lists again if the list changed while it was read.
 func (s *State) listOnceMore(p *plan) {
 	if s.listAgain {
 		s.list(p)

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// UndefinedDue reports whether the registry may have undefined jobs that were not
-// reported yet: at first, and again after FileLost has named jobs, which it returns as
-// lost.
+// UndefinedDue reports whether the registry may have jobs that no file of this server has,
+// and that were not reported yet: at first, and again after FileLost has named jobs, which
+// it returns as lost.
 func (s *State) UndefinedDue() (lost []string, due bool) {
 	return slices.Sorted(maps.Keys(s.lost)), !s.reported || len(s.lost) > 0
 }

@@ -44,6 +44,7 @@ type candidate struct {
 	config  job.Config // as last shown
 }
 
+// newCandidate returns the candidate with that name, of which nothing was read yet.
 func newCandidate(f *Finder, name string) *candidate {
 	return &candidate{
 		f: f, name: name, layout: layout.NewJob(f.o.Namespace, name), job: f.o.Host.Found(name),
@@ -51,6 +52,7 @@ func newCandidate(f *Finder, name string) *candidate {
 	}
 }
 
+// settle lets Await go on, since the candidate has joined or was refused.
 func (c *candidate) settle() { c.once.Do(func() { close(c.settled) }) }
 
 // Event implements session.Listener.
@@ -77,7 +79,7 @@ func (c *candidate) HealthChanged(session.Health) {}
 func (c *candidate) look(anew bool) {
 	err := c.readDefinition(anew)
 	switch {
-	case c.f.ctx.Err() != nil:
+	case c.f.ctx.Err() != nil: // the server ends, so nothing is to be tried again
 		c.f.step(discovery.Stop{})
 		c.f.step(discovery.Refused{Name: c.name})
 	case err != nil:
@@ -87,7 +89,8 @@ func (c *candidate) look(anew bool) {
 	}
 }
 
-// readDefinition reads the nodes of the definition, and the job's own.
+// readDefinition reads the nodes of the definition, and the job's own, which shows its
+// layout. In layout 1 the configuration's keys are nodes of their own.
 func (c *candidate) readDefinition(anew bool) error {
 	select {
 	case c.f.looks <- struct{}{}:
@@ -132,6 +135,7 @@ func (c *candidate) openSession(anew bool) error {
 	return err
 }
 
+// closeSession closes the job session if one is open.
 func (c *candidate) closeSession() error {
 	if c.session == nil {
 		return nil
@@ -183,6 +187,7 @@ func (c *candidate) try() {
 	c.f.step(discovery.Fits{Name: c.name})
 }
 
+// show lists the job with this configuration, which later ones are compared with.
 func (c *candidate) show(config job.Config) {
 	c.config = config
 	c.job.Show(config)
@@ -197,7 +202,7 @@ func (c *candidate) start(ctx context.Context, withdraw context.CancelFunc) {
 		return
 	}
 	c.f.o.Log.Info("a job of the registry runs on this server", "job", c.name, "module", c.config.ModuleDigest)
-	joined, err := c.job.Start(ctx, c.changed, func(asked bool) {
+	joined, err := c.job.Start(ctx, c.changed, func(asked bool) { // when it has ended
 		withdraw()
 		c.settle() // it has not joined, but Await may wait for it
 		c.f.step(discovery.Ended{Name: c.name, Asked: asked})

@@ -123,7 +123,7 @@ func (f *Finder) Begin() {
 	f.step(discovery.ListChanged{})
 }
 
-// End closes the sessions.
+// End closes the sessions, even after the server's context has ended.
 func (f *Finder) End() error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(f.ctx), closeTimeout)
 	defer cancel()
@@ -269,8 +269,8 @@ func (f *Finder) list() {
 	f.step(discovery.ListFailed{})
 }
 
-// names returns the names of all jobs in the registry, or none if this server runs only
-// its own jobs.
+// names returns the names of the jobs in the registry that may be candidates: all of them or,
+// with Options.Undefined, only those that Created selects, if any.
 func (f *Finder) names() ([]string, error) {
 	s, err := f.openSession()
 	if err != nil {
@@ -295,7 +295,8 @@ func (f *Finder) read(s *session.Job) ([]string, error) {
 	return slices.DeleteFunc(slices.Clone(n.Children), clustertree.Reserved), err
 }
 
-// undefined passes on the jobs that no file of this server has.
+// undefined passes on the jobs that no file of this server has, if some are due. The next
+// call does so again if that fails.
 func (f *Finder) undefined(s *session.Job) error {
 	f.mu.Lock()
 	lost, due := f.state.UndefinedDue()
@@ -345,7 +346,7 @@ func (f *Finder) openSession() (*session.Job, error) {
 // Await waits until every job that was found at the start has joined or was refused. It
 // returns false if ctx ended first.
 func (f *Finder) Await(ctx context.Context) bool {
-	if f.o.Undefined == nil || f.o.Created != nil {
+	if f.o.Undefined == nil || f.o.Created != nil { // otherwise nothing is found
 		select {
 		case <-f.listed:
 		case <-ctx.Done():
