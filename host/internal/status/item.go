@@ -85,12 +85,14 @@ func runs(v *protocol.View, items []Item) {
 	}
 }
 
+// waits adds the request for which the run waits; a run of the schedule has none.
 func (x *Item) waits(e protocol.Entry) {
 	if e.Trigger != "" {
 		x.Waits = append(x.Waits, e.Trigger)
 	}
 }
 
+// state is the item's state, of which the first that applies counts.
 func (x *Item) state() string {
 	switch {
 	case x.Runner != "":
@@ -105,6 +107,7 @@ func (x *Item) state() string {
 	return Idle
 }
 
+// nth is the value of item i in a list by item; 0 if the list is shorter.
 func nth(s []int64, i int) int64 {
 	if i < len(s) {
 		return s[i]

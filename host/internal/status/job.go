@@ -63,6 +63,7 @@ func Of(v *protocol.View, now int64) Job {
 	return j
 }
 
+// memberOf returns the member of an instance: ours if it is among the view's members.
 func memberOf(v *protocol.View, in protocol.Instance) Member {
 	m := Member{ID: in.ID, Foreign: true, Disabled: v.ServerDisabled(in.ID), Asked: in.Request != 0}
 	for _, ours := range v.Members {
@@ -90,6 +91,7 @@ func memberOf(v *protocol.View, in protocol.Instance) Member {
 	return m
 }
 
+// state is the job's state, of which the first that applies counts.
 func (j *Job) state(v *protocol.View) string {
 	switch {
 	case v.Config == nil || v.ConfigFault != "":
@@ -117,6 +119,7 @@ func (j *Job) disabled() bool {
 // overdue is the time in ms after which a leader of ours says that a reshard is overdue.
 const overdue = 30_000
 
+// faults are the view's, and problems of the job as a whole at the moment now.
 func (j *Job) faults(v *protocol.View, now int64) []reason.Reason {
 	faults := slices.Clone(v.Faults)
 	add := func(c reason.Code, args ...string) { faults = append(faults, reason.Of(c, args...)) }
@@ -134,7 +137,7 @@ func (j *Job) faults(v *protocol.View, now int64) []reason.Reason {
 	for i := range v.Runs {
 		r := &v.Runs[i]
 		owes := len(r.Open)+len(r.Retries)+len(r.Triggers) > 0
-		if alone := len(j.Members) == 0; (owes || !alone) && !present(v, r.ID) && !member(v, r.ID) {
+		if alone := len(j.Members) == 0; (owes || !alone) && !present(v, r.ID) && !member(v, r.ID) { // the member is dead
 			add(reason.NotTakenOver, string(r.ID)) // without members, a record with nothing to take is normal: the last member leaves one
 		}
 	}

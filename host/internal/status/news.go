@@ -38,7 +38,8 @@ func Between(was, is *protocol.View, self protocol.ID) []News {
 	return all
 }
 
-// acts reports the acts of an operator.
+// acts reports the acts of an operator. An item or server that has come or gone since is not
+// one: only its setting is compared.
 func acts(was, is *protocol.View, self protocol.ID, report func(reason.Code, ...string)) {
 	choose := func(now, before bool, yes, no reason.Code, args ...string) {
 		switch {
@@ -77,10 +78,12 @@ func acts(was, is *protocol.View, self protocol.ID, report func(reason.Code, ...
 	}
 }
 
+// present reports whether the id is registered as an instance, ours or foreign.
 func present(v *protocol.View, id protocol.ID) bool {
 	return slices.ContainsFunc(v.Instances, func(in protocol.Instance) bool { return in.ID == id })
 }
 
+// member reports whether the id is that of a live member of ours.
 func member(v *protocol.View, id protocol.ID) bool {
 	return slices.ContainsFunc(v.Members, func(m protocol.Member) bool { return m.ID == id })
 }
