@@ -12,9 +12,9 @@ type away struct {
 	until int64
 }
 
-// seeAway notes why this server has no items at present: it is not a member, or an operator
-// has disabled it here. Instants that pass meanwhile get this reason in their rows, if no
-// other server begins them: see whyNoServer.
+// seeAway notes why this server has no items at present: it must not run the job, it had lost
+// the registry and has not joined again, or an operator has disabled it. Instants that pass
+// meanwhile get this reason in their rows, if no other server begins them: see whyNoServer.
 func (s *State) seeAway() {
 	switch {
 	case s.self == "" && s.o.Barred:

@@ -53,8 +53,8 @@ func (s *State) Troubles() []reason.Reason {
 	return append(all, slices.DeleteFunc([]reason.Reason{s.accountedAhead(), s.unreadWhy(), s.catchUpRefused(), s.backfillWaits(), s.afterRefused()}, reason.Reason.None)...)
 }
 
-// complain reports in the log, once, why the job does not go on, and later that it does
-// again. None is no reason.
+// complain reports in the log, once, why the job does not go on, and, when why is none, that
+// it does again.
 func (s *State) complain(p *Plan, why reason.Reason) {
 	switch {
 	case why == s.complaint.trouble:

@@ -23,10 +23,11 @@ func begin(s *facts) Mutation {
 		s.changeBacklog().excuseAll(s.State, reason.HistoryUnwritable)
 		return nil
 	}
-	if s.recalls() {
+	if s.recalls() { // earlier instants, which are not known yet, go first
 		return nil
 	}
 	s.dropSettled()
+	// An item begins at most one run, so the order of the parts decides which.
 	b := newBeginning(s)
 	b.request()
 	b.catchUp()

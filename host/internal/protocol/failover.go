@@ -20,7 +20,8 @@ func reclaim(s *facts) Mutation {
 	return nil
 }
 
-// reclaimInParts halves the part of the dead member's record to move until it fits.
+// reclaimInParts halves the part of the dead member's record to move until its transaction is
+// small enough. The smallest part is tried whatever its size.
 func (s *facts) reclaimInParts(d *Runs) Mutation {
 	for part := len(d.Rows) + len(d.Open) + len(d.Retries); ; part /= 2 {
 		m := s.reclaimDead(d, part)

@@ -44,8 +44,8 @@ func (s *State) memberLeftOut(requests int) bool {
 const mostRequests = 2
 
 // leaderWaits reports whether a foreign leader, which was asked to assign, waits until
-// nothing runs. Until then no item that has begun since may begin again. Runs of the
-// leader's own process do not count: it does not assign during one.
+// nothing runs. Until then no item that has begun since may begin again. While an item of
+// the leader itself runs, it does not wait yet: it assigns between its own runs.
 func (s *State) leaderWaits() bool {
 	v, c := s.view, s.config()
 	if c == nil || !c.MonitorExecution || !s.company.foreignLeads || !v.Necessary || s.reshard.since == 0 {

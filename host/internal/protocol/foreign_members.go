@@ -146,7 +146,7 @@ func (s *State) seeRuns() {
 	for i := range v.Items {
 		it := &v.Items[i]
 		if !w.isForeign(it.Owner) && !w.isForeign(v.Assignment.owner(i)) {
-			if at(w.ran, i) != 0 {
+			if at(w.ran, i) != 0 { // it is ours now
 				w.ran[i] = 0
 			}
 			s.seeLateRun(i)
@@ -227,14 +227,14 @@ func (w *evidence) isForeign(id ID) bool {
 // to run get one. An item without former owner is accounted for up to when the mark was
 // seen, since what comes due during the wait for the reshard belongs to it.
 func (s *State) accountFor(next *Assignment, own *RunsData) {
-	if !slices.ContainsFunc(next.Last, func(t int64) bool { return t != 0 }) {
+	if !slices.ContainsFunc(next.Last, func(t int64) bool { return t != 0 }) { // a new job has begun nothing before
 		next.idle(Span{To: s.dateOf(s.reshard.since)})
 	}
-	begins := s.weigh(own)
+	begins := s.weigh(own) // grows by the rows of runs that began unseen
 	for i := range next.Total {
 		s.beganUnseen(i, next, own, &begins)
 		last := s.dateOf(at(s.evidence.ran, i))
-		if e := s.evidence.leftOpen(i); e != nil && last != 0 {
+		if e := s.evidence.leftOpen(i); e != nil && last != 0 { // its member died in that run
 			last = e.Instant - 1
 		}
 		if before := at(next.Last, i); last > before && !s.evidence.isForeign(next.owner(i)) {
@@ -251,10 +251,10 @@ func (s *State) accountFor(next *Assignment, own *RunsData) {
 }
 
 // beganUnseen accounts for runs of an item by foreign members while none of ours was there,
-// up to the last begin. Which earlier instants they ran is unknown, so these get rows;
-// rows of items that began in the same second last are alike. Rows that would take more
-// than a quarter of a transaction wait: nothing is accounted for of their items, and begin
-// writes in parts what was missed.
+// up to the last begin (ForeignBegan). Which earlier instants they ran is unknown, so these
+// get rows, up to the end of a second, so that rows of several items share an entry. Rows that
+// would take more than a quarter of a transaction wait: nothing is accounted for of their
+// items, and begin writes in parts what was missed. w is the size of own.
 func (s *State) beganUnseen(i int, next *Assignment, own *RunsData, w *weight) {
 	began, before := s.view.item(i).ForeignBegan, at(next.Last, i)
 	if s.future(began) { // a time of its member's clock
@@ -288,6 +288,7 @@ func (s *State) comesBack(i int, next *Assignment, own *RunsData) {
 	if s.evidence.isForeign(s.view.item(i).Owner) {
 		from = s.dateOf(s.schedule.total.since)
 	}
+	// Not for a new job, and not for an item that was there. Of foreign members, rows come later.
 	if existed == 0 || i < existed || before >= from || s.evidence.isForeign(next.owner(i)) {
 		return
 	}

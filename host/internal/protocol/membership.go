@@ -25,7 +25,7 @@ func (s *State) observe(p *Plan) {
 		p.add(Drain{Why: reason.Of(reason.StopOrdered)})
 	}
 	s.bar(p)
-	if v.Necessary || v.Processing || v.unadopted() || v.departed() {
+	if v.Necessary || v.Processing || v.unadopted() || v.departed() { // a reshard is asked for, or going on
 		if s.reshard.since == 0 {
 			s.reshard.since = s.now
 		}

@@ -27,8 +27,8 @@ func (s *State) seePassed(t int64) {
 }
 
 // changedWhileAway is the moment up to which the former schedule was in force, if this
-// server saw the change when it joined: its instants have passed, and this server knows
-// nothing of them.
+// server saw the change when it joined; 0 if it saw none. Instants of that schedule have
+// passed, and the clock, which follows the new one, reports none of them.
 func (s *State) changedWhileAway() int64 {
 	n := len(s.schedule.known)
 	if n < 2 {
@@ -42,8 +42,9 @@ func (s *State) changedWhileAway() int64 {
 // job catches up, however, an instant that does not begin here gets its row at once;
 // otherwise it would look as if no server had been there. So rows then reach up to the
 // newest instant that is not due any more or, on a disabled server (idle), whose items no
-// other member can have, up to its first report of the schedule. The transaction is a Begin
-// without items, since it must be refused if the items have moved.
+// other member can have, up to its first report of the schedule. Without catch-up the rows
+// wait while the job is paused, as the gap may last. The transaction is a Begin without
+// items, since it must be refused if the items have moved.
 func missed(s *facts) Mutation {
 	t, idle := s.schedule.unseen, s.o.CatchUp != 0 && s.able() && s.disabledHere()
 	if s.o.CatchUp != 0 && s.schedule.tick.At == 0 {

@@ -315,7 +315,7 @@ func (s *facts) restore(eligible []ID) Mutation {
 	for i, owner := range v.Assignment.Owners[:min(v.total(), len(v.Assignment.Owners))] {
 		it := v.item(i)
 		named := it.Owner == owner || it.Owner != "" && s.company.shared
-		// A running item keeps its owner's node, and a dead owner gets none.
+		// A running item is left alone, and an owner that may not own items gets no node.
 		if it.Exists && !named && it.Running == 0 && slices.Contains(eligible, owner) && r.take(1) {
 			items = append(items, i)
 		}

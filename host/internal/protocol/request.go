@@ -85,7 +85,8 @@ func Fulfil(v *View, a Ask) (m Mutation, fault string) {
 // RefusedIfOld reports whether a request's transaction is refused if the view lacks a
 // change that matters to the request. If so, even an old view may decide it. A trigger has
 // to reach each owner of items, and its transaction checks that the items have not been
-// assigned again. No check shows that if a foreign leader leads without the seal, or may.
+// assigned again. Without the seal it cannot check that while a foreign leader, or nobody,
+// leads. A request that waits already, or a member that is gone, may have changed as well.
 func RefusedIfOld(v *View, a Ask) bool {
 	if _, ok := a.(AskTrigger); !ok || !v.Assignment.Exists || !v.Sealed && (v.Leader == "" || v.foreignLeads()) {
 		return false

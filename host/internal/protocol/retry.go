@@ -154,11 +154,11 @@ func (s *State) retryNeverBegins(r Retry) reason.Code {
 		return reason.ItemGone
 	case s.view.item(r.Item).Disabled:
 		return reason.ItemDisabled
-	case !s.retriesElsewhere(r.Item):
+	case !s.retriesElsewhere(r.Item): // here it may
 		return ""
 	case s.company.shared:
 		return reason.RetryWithForeign
-	case s.session.leaving && s.view.pending(r.Item) != nil:
+	case s.session.leaving && s.view.pending(r.Item) != nil: // an item has one pending run at most
 		return reason.AnotherRunWaits
 	}
 	return ""

@@ -63,7 +63,7 @@ func (s *State) seeSchedule() {
 	switch n, cron := len(s.schedule.known), s.inForce(c); {
 	case n == 0: // no member has followed a schedule before
 		s.schedule.known = []Schedule{{s.view.ConfigModified, s.now, cron}}
-	case s.schedule.known[n-1].Cron != cron:
+	case s.schedule.known[n-1].Cron != cron: // it has changed
 		s.schedule.known = joined(s.schedule.known, []Schedule{{max(s.view.ConfigModified, s.schedule.known[n-1].Rev), since, cron}})
 	}
 }

@@ -77,7 +77,7 @@ func reshard(s *facts) Mutation {
 	req := s.request(el)
 	asked, answer := s.reshard.asked, s.reshard.answer
 	if answer != nil && answer.Fault != "" && s.now >= s.reshard.retry {
-		asked, answer = nil, nil
+		asked, answer = nil, nil // it is asked again
 	}
 	if answer == nil || !answer.Request.equal(req) {
 		if asked == nil || !asked.equal(req) {
@@ -106,7 +106,7 @@ func reshard(s *facts) Mutation {
 	s.accountFor(&next, &own)
 	s.unaccepted(&next, &own)
 	m := Reshard{Check: check, Moving: s.moving(&next), Next: next}
-	if own.Seq > seq {
+	if own.Seq > seq { // rows were added
 		m.Self, m.Own = s.self, own
 	}
 	if s.company.shared {
@@ -116,8 +116,8 @@ func reshard(s *facts) Mutation {
 	if o := s.owners(&next, s.room()); o.Last && !m.Pause {
 		m.Remove, m.Clear = o.Remove, o.Clear
 	} else {
-		m.Parts = true // the owners' nodes are written by Owners
-		s.used = &room{items: len(m.DeleteOwners)}
+		m.Parts = true                             // the owners' nodes are written by Owners
+		s.used = &room{items: len(m.DeleteOwners)} // no other items are in this transaction
 	}
 	return m
 }

@@ -121,7 +121,8 @@ func withStreak(all []Streak, x Streak) []Streak {
 	return foldStreaks(all, []Streak{x})
 }
 
-// foldStreaks merges two lists; the newest streak of each item counts.
+// foldStreaks merges two lists; the newest streak of each item counts. Of too many, the
+// longest stay.
 func foldStreaks(all, more []Streak) []Streak {
 	if len(more) == 0 {
 		return all

@@ -80,8 +80,9 @@ func (s *State) pausedByCron() bool {
 	return c != nil && s.schedule.cron != nil && *s.schedule.cron != c.Cron && s.company.shared
 }
 
-// keepSchedule writes the schedule in force to the own record, unless another record has
-// it. The registry's configuration does not show it to members that start later.
+// keepSchedule writes the schedule in force to the own record while the configuration has one
+// that cannot be read, unless that record or the assignment has it. The configuration does
+// not show it to members that start later.
 func (s *State) keepSchedule(own *Runs) Mutation {
 	if own == nil || s.session.leaving || s.unreadWhy().None() {
 		return nil

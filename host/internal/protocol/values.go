@@ -60,8 +60,9 @@ type RunsData struct {
 	Seq      int64 // Seq of the newest row ever
 }
 
-// Past is what operators see of runs. No rule uses it, except for the schedules if the
-// configuration's cannot be read.
+// Past is what operators see of runs. Rules use only the schedules, for rows of gaps and while
+// the configuration's cannot be read, and a member its own Begun while a foreign leader waits.
+// Jobs that run after this one use the tallies.
 type Past struct {
 	Begun, Ended []int64 // by item: when its newest run began, and when one last ended; 0: unknown
 	Flow         Flow

@@ -143,13 +143,13 @@ func (w *weight) add(e *Entry) {
 	p := w.newest
 	switch {
 	case p == nil || p.Item < e.Item:
-		between := p != nil && k > 0 && w.open[k-1].Item > p.Item
+		between := p != nil && k > 0 && w.open[k-1].Item > p.Item // an open run of the record separates them
 		if p != nil && p.before(e) && !between {
 			w.rest += pair(p.Item, e.Item)
 			break
 		}
 		w.rest += e.bytes()
-		if k > 0 && k < len(w.open) && w.open[k-1].before(&w.open[k]) {
+		if k > 0 && k < len(w.open) && w.open[k-1].before(&w.open[k]) { // it splits their entry
 			w.rest += w.open[k].bytes()
 		}
 	default: // out of order: it may separate any two
@@ -161,8 +161,8 @@ func (w *weight) add(e *Entry) {
 	}
 }
 
-// row adds the size of one more row, which is only that of a range if the row differs from
-// the one before in the item alone. Without a number it gets the next one.
+// row adds the size of one more row. A row that differs from the one before (tail) in the item
+// alone shares its entry, so it adds a range at most. Without a number it gets the next one.
 func (w *weight) row(r *Row) {
 	t := w.tail
 	w.tail = r
