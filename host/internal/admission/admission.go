@@ -178,8 +178,9 @@ func (v *Verdict) decideCommonTerms(f *Facts) {
 	}
 }
 
-// decideStrategy: a leader of ElasticJob that does not know the strategy takes the items
-// from all members and assigns none. Leaders of ours know it.
+// decideStrategy decides about a strategy whose name a leader of ElasticJob does not accept,
+// though leaders of ours know it; StrategyType is the name that it would accept. Such a
+// leader takes the items from all members and assigns none.
 func (v *Verdict) decideStrategy(f *Facts) {
 	d := f.Definition
 	if d.StrategyType == "" {

@@ -50,8 +50,8 @@ func Known(own map[string]strategy.Strategy) func(name string) bool {
 // timeout is how long a strategy may take.
 const timeout = 10 * time.Second
 
-// Assign returns the items of each instance. With an error it may also return items,
-// which are then not the strategy's.
+// Assign returns the items of each instance. If the strategy fails, it returns the error
+// together with what the average strategy gives, unless the job keeps the old assignment then.
 func (a *Assigner) Assign(ctx context.Context, c job.Config, r protocol.AssignRequest) ([][]int, error) {
 	req := strategy.Request{Job: c.Name, Total: r.Total, Previous: r.Previous}
 	for _, id := range r.Instances {

@@ -47,7 +47,7 @@ func Merge(file Definition, config Config, module *Module) (Merged, error) {
 	return Merged{Definition: d, Changed: m.changed, Disputed: m.disputed, Taken: m.taken, Drifted: m.drifted}, err
 }
 
-// sides returns the definitions of the file and the registry in a form that can be compared.
+// sides makes the two definitions comparable. A node that the registry lacks counts as the file has it.
 func sides(file Definition, config Config, module *Module) (mine, there Definition) {
 	if there.Config = file.Config; config != nil {
 		file.adopt(config, module)
@@ -235,7 +235,7 @@ func definitionOf(t branch, file Definition, there Module) (Definition, error) {
 	}
 	d.Module.Code, d.Module.Next, d.Module.Past = there.Code, there.Next, there.Past
 	switch c := byDigest(t[keyModule], there.Wanted(), file.Module.Code); {
-	case c == there.Wanted():
+	case c == there.Wanted(): // nothing changes
 	case there.Code == nil || c == nil || c.Digest == there.Code.Digest:
 		d.Module.Code, d.Module.Next = c, nil
 	default: // the next module, once every member has it

@@ -45,7 +45,7 @@ func (m *merger) keep(path string) {
 	}
 }
 
-// old reports whether the file had the same value for a key before.
+// old reports whether the file is known to have had the same value for a key before.
 func (m *merger) old(path string, said any) bool {
 	text, _ := said.(string)
 	return m.said != nil && m.said[path] == text

@@ -94,7 +94,7 @@ func (c *candidate) looked(s *State, in Looked, p *plan) {
 	case none && !c.there:
 		c.hide(true, p)
 	case none:
-		c.shut = false
+		c.shut = false // should it come back, it is another job
 		c.hide(false, p)
 	case !in.Config, !in.Module: // undefined, or defined by ElasticJob only
 		c.hide(false, p)
@@ -122,7 +122,7 @@ func (c *candidate) fits(s *State, p *plan) {
 // with each failure.
 func (c *candidate) refused(s *State, again bool, p *plan) {
 	c.settle(s, p)
-	if c.missing = again; again && !s.closed {
+	if c.missing = again; again && !s.closed { // the module may be what was missing
 		c.failures++
 		p.add(Retry{c.name, backoff.After(firstPause, lastPause, c.failures)})
 	}

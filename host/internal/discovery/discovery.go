@@ -108,14 +108,14 @@ func (s *State) seeList(names []string, p *plan) {
 		there[name] = true
 		if c := s.candidates[name]; c != nil {
 			c.there = true
-		} else if !s.own[name] {
+		} else if !s.own[name] { // it has come
 			c = &candidate{name: name, there: true}
 			s.candidates[name] = c
 			c.look(s, p)
 		}
 	}
 	for _, name := range s.names {
-		if c := s.candidates[name]; c != nil && !there[name] {
+		if c := s.candidates[name]; c != nil && !there[name] { // it has gone; the next look shows what is left
 			c.there = false
 			c.look(s, p)
 		}

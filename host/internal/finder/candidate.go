@@ -196,7 +196,7 @@ func (c *candidate) show(config job.Config) {
 // start carries out discovery.Start. The job runs until ctx ends or an operator shuts it
 // down here.
 func (c *candidate) start(ctx context.Context, withdraw context.CancelFunc) {
-	if err := c.closeSession(); err != nil {
+	if err := c.closeSession(); err != nil { // the runner opens its own
 		withdraw()
 		c.refuse(err, true)
 		return

@@ -98,7 +98,7 @@ const MaxLooks = 256
 
 // New returns a Finder that has not begun and ends with ctx.
 func New(ctx context.Context, o Options) *Finder {
-	root := "/"
+	root := "/" // without a namespace
 	if above := layout.NewJob(o.Namespace, "").Namespace(); len(above) > 0 {
 		root = above[len(above)-1]
 	}

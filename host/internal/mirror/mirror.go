@@ -292,7 +292,7 @@ func (m *Mirror) Wanted() []Read {
 
 // Reply receives the answer to a read.
 func (m *Mirror) Reply(r Read, node registry.Node) {
-	m.confirmedGone(r.token)
+	m.confirmedGone(r.token) // all events that came before the read was sent are here
 	n := m.entry(r.name)
 	if n == nil || n.token != r.token {
 		return // the node was removed from the mirror meanwhile
