@@ -30,7 +30,7 @@ const lingerTimes = 10
 
 // complete closes the runs whose guests have ended, each with a row. A run that the job's
 // policy tries again waits in the record for its next attempt. Left open are runs that
-// nextAttempt goes on with, and those whose rows do not fit now.
+// next-attempt goes on with, and those whose rows do not fit now.
 func complete(s *facts) Mutation {
 	own := s.own()
 	if own == nil || s.lingersUntil() != 0 {

@@ -57,15 +57,15 @@ type listenerCall struct {
 }
 
 // callListeners writes each call of a listener before it begins and after it ends, to the
-// one node that names the newest calls; listen makes them. A member with a call in progress
-// waits for its end. Otherwise the leader begins the next: first again the call of a dead
-// member, then the completed call of the newest fire, then the started call of the next one.
-// Beside foreign members a started call begins only when a round ends: see endRound.
+// one node that names the newest calls. A member with a call in progress waits for its end.
+// Otherwise the leader begins the next: first again the call of a dead member, then the
+// completed call of the newest fire, then the started call of the next one. Beside foreign
+// members a started call begins only when a round ends.
 func callListeners(s *facts) Mutation {
 	if s.own() == nil || s.session.health != Trusted {
 		return nil
 	}
-	next := s.view.Fires
+	next := s.view.Fires // listen makes the call that the node gives to its member
 	if t := s.listener.call; t != nil {
 		if !t.ended {
 			return nil
@@ -99,7 +99,7 @@ func callListeners(s *facts) Mutation {
 		return SetFires{Self: s.self, Next: next}
 	}
 	at := s.begun()
-	if s.company.shared || at <= next.Started.Instant {
+	if s.company.shared || at <= next.Started.Instant { // of a round, see endRound
 		return nil
 	}
 	next.Started = s.newCall(at, s.o.Started)

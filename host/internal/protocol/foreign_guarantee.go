@@ -134,7 +134,7 @@ func (w *roundPart) joined(m JoinRound, rev int64) {
 func (v *View) full(r *Round) bool { return r.Exists && v.total() > 0 && len(r.Items) >= v.total() }
 
 // joinRound creates the member's nodes of a round for which foreign members wait. Once all
-// nodes are there it may end the round: see endRound.
+// nodes are there, it ends the round if no foreign member does so in time.
 func joinRound(s *facts) Mutation {
 	if s.own() == nil || s.session.health != Trusted || s.config() == nil || !s.company.shared {
 		return nil

@@ -107,7 +107,7 @@ func (s *State) handled(e Entry) bool {
 }
 
 // reclaimForeign makes pending what a foreign member had open when it died, once it has been
-// gone for grace. No node has the run's instant; a member of ours has seen it. A pending node
+// gone for half a second. No node has the run's instant; a member of ours has seen it. A pending node
 // that a foreign member wrote, and that no foreign member has taken in time, gets its run
 // here. If a member of ours still runs the item, the run waits until that one ends, as an
 // item has one open run at a time: ElasticJob may have deleted the item's mark and begun it

@@ -196,7 +196,7 @@ func setServer(s *facts) Mutation {
 }
 
 // leave ends the membership once nothing is open, every row is stored and no request waits.
-// Others answer a waiting request and end what waits here: see unable and account. What the
+// Before that, begin declines a waiting request, and account settles what waits here. What the
 // record has besides rows and runs goes to the assignment.
 func leave(s *facts) Mutation {
 	own := s.own()
@@ -252,11 +252,11 @@ func (s *State) seeServers() {
 	s.absent = next
 }
 
-// pruneServers removes nodes of servers that have had no instance for long, as seeServers has
-// noted.
+// pruneServers removes nodes of servers that have had no instance for long. The node of a
+// disabled server stays, because it has an operator's setting.
 func pruneServers(s *facts) Mutation {
 	var ips []string
-	for _, a := range s.absent {
+	for _, a := range s.absent { // no disabled ones: see seeServers
 		if s.now >= a.since+s.o.PruneAfter {
 			ips = append(ips, a.ip)
 		}

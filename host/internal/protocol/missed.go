@@ -38,16 +38,16 @@ func (s *State) changedWhileAway() int64 {
 }
 
 // missed gives a row to instants of own items that had passed before this server came, and
-// that no member began: those up to unseen. The next begin accounts for later ones. If the
-// job catches up, however, an instant that does not begin here gets its row at once;
-// otherwise it would look as if no server had been there. So rows then reach up to the
-// newest instant that is not due any more or, on a disabled server (idle), whose items no
-// other member can have, up to its first report of the schedule. Without catch-up the rows
-// wait while the job is paused, as the gap may last. The transaction is a Begin without
-// items, since it must be refused if the items have moved.
+// that no member began. The next begin accounts for later ones. If the job catches up,
+// however, an instant that does not begin here gets its row at once; otherwise it would
+// look as if no server had been there. While no other member can have them, items of a
+// disabled server count as well. Without catch-up the rows wait while the job is paused, as
+// the gap may last. The transaction is a Begin without items, since it must be refused if the
+// items have moved.
 func missed(s *facts) Mutation {
+	// Rows reach up to t; idle says that this server is disabled and still has its items.
 	t, idle := s.schedule.unseen, s.o.CatchUp != 0 && s.able() && s.disabledHere()
-	if s.o.CatchUp != 0 && s.schedule.tick.At == 0 {
+	if s.o.CatchUp != 0 && s.schedule.tick.At == 0 { // the newest instant is not due any more
 		t = max(t, s.schedule.latest.At)
 	}
 	if idle {

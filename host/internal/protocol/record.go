@@ -11,7 +11,7 @@ import (
 const forgetTimes = 2
 
 // forget removes rows that the history has stored. Every other write of the record omits
-// them as well (see next), so this is only for records with many such rows.
+// them as well, so this is only for records with many such rows.
 func forget(s *facts) Mutation {
 	own := s.own()
 	if own == nil || len(own.Rows)-len(s.history.unstored(own)) <= forgetTimes*s.o.MaxUnstored {
