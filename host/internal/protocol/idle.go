@@ -53,12 +53,12 @@ func (v *View) idle(t int64) bool {
 }
 
 // within reports whether the instant is in one of the spans in which no item began, and not
-// near its end.
+// near its end, where another member may just have begun one.
 func (d *Idle) within(t int64) bool {
 	return slices.ContainsFunc(d.Spans, func(s Span) bool { return s.From < t && t < s.To-spanMargin })
 }
 
-// idle adds a span, and keeps the newest ones.
+// idle adds a span, unless it is short, and keeps the newest ones.
 func (d *Idle) idle(s Span) {
 	if s.To-s.From < shortestSpan || slices.Contains(d.Spans, s) {
 		return

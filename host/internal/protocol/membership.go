@@ -139,7 +139,7 @@ type met struct {
 	lingering *lingering
 }
 
-// keep remembers them until it is known whether they were dead.
+// keep notes what the member has found; seeLingering finds out which members were dead.
 func (m met) keep(s *State, _ *Plan) {
 	s.backlog.catchUp.empty, s.backlog.catchUp.lingering = m.empty, m.lingering
 }

@@ -30,8 +30,8 @@ type room struct {
 	must     bool // the first item is taken whatever its size, since no wait would make room for it
 }
 
-// room is the whole room of a transaction, to be taken item by item. Its answer will show
-// whether the registry takes as much.
+// room is the whole room of a transaction, to be taken item by item. The answer to the
+// transaction shows whether the registry takes as much: see sizes.
 func (s *facts) room() *room {
 	s.used = &room{maxNodes: s.o.MaxNodes, maxItems: s.size.items, maxBytes: s.o.MaxBytes, node: s.o.NodeBytes, record: s.o.MaxBytes}
 	return s.used

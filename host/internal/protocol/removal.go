@@ -26,7 +26,7 @@ func (s *State) removing() bool {
 	return s.session.nodesGoneSince != 0 && s.now < s.session.nodesGoneSince+RemovalPause
 }
 
-// removalOver is when such a removal counts as over; 0 if there is none.
+// removalOver is when a removal that may be under way counts as over; 0 if there is none.
 func (s *State) removalOver() int64 {
 	if !s.removing() {
 		return 0

@@ -48,7 +48,7 @@ func (s *State) reshardWait() reshardWait {
 }
 
 // waitsUntil is when a wait that began at from ends. A foreign leader assigns only when an
-// instant or a request comes.
+// instant or a request comes, so under such a leader it counts from that.
 func (s *State) waitsUntil(from int64) int64 {
 	since := s.reshard.since
 	if s.company.foreignLeads {

@@ -90,7 +90,8 @@ type Ending struct {
 	Open bool // some item may still end well
 }
 
-// Endings returns the newest instants of which runs have ended, ascending.
+// Endings returns the newest instants of which runs have ended, ascending. One is open while
+// every item may still end it well.
 func (v *View) Endings() []Ending {
 	var ends []Ending
 	for _, t := range v.tallies() {
