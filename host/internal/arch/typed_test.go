@@ -95,7 +95,7 @@ func TestTroubleIsNamedAsItIsSaid(t *testing.T) {
 			}
 		}
 	}
-	_, table, _ := strings.Cut(p.read(t, "docs/OPERATIONS.md"), "\n| it says |")
+	_, table, _ := strings.Cut(p.read(t, "docs/OPERATIONS.md"), "\n| message |")
 	quoted := troublesOf(table)
 	for _, text := range quoted {
 		if !isSaid(said.String(), text) {
