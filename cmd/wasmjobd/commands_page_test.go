@@ -40,14 +40,14 @@ func TestCommandsPage(t *testing.T) {
 func commandsPage() []byte {
 	var b bytes.Buffer
 	b.WriteString("# Commands\n\nGenerated from the help of the commands by `make generate`; do not edit. [OPERATIONS](OPERATIONS.md) says what\n" +
-		"to use when. Every verb has `--help`; `-o json` prints data for programs.\n\n| | |\n|---|---|\n")
+		"to use when. Every verb has `--help`; `-o json` prints data for programs.\n\n| command | what it does |\n|---|---|\n")
 	root := rootCommand(&terminal{in: strings.NewReader(""), out: io.Discard, err: io.Discard})
 	all := verbsOf(root)
 	for _, c := range all {
 		fmt.Fprintf(&b, "| [`%s`](#%s) | %s |\n", nameOf(c), strings.ReplaceAll(nameOf(c), " ", "-"), c.Short)
 	}
 	common := commonFlags(all)
-	b.WriteString("\n## Common flags\n\n| flag | |\n|---|---|\n" + strings.Join(common, ""))
+	b.WriteString("\n## Common flags\n\nA command takes all of these, unless it says otherwise.\n\n| common flag | meaning |\n|---|---|\n" + strings.Join(common, ""))
 	for _, c := range all {
 		writeVerb(&b, c, common)
 	}
@@ -77,7 +77,7 @@ func exitCodeTable(t *testing.T) []byte {
 		t.Fatal(err)
 	}
 	var b bytes.Buffer
-	b.WriteString("\n## Exit codes\n\n| code | means |\n|---|---|\n")
+	b.WriteString("\n## Exit codes\n\n| exit code | means |\n|---|---|\n")
 	rows := 0
 	ast.Inspect(f, func(n ast.Node) bool {
 		v, ok := n.(*ast.ValueSpec)
@@ -129,7 +129,7 @@ func writeVerb(b *bytes.Buffer, c *cobra.Command, common []string) {
 		fmt.Fprintf(b, "\n```sh\n%s\n```\n", strings.ReplaceAll(strings.TrimSpace(c.Example), "\n  ", "\n"))
 	}
 	var also []string
-	head := "\n| flag | |\n|---|---|\n"
+	head := "\n| flag of `" + nameOf(c) + "` | meaning |\n|---|---|\n"
 	for _, row := range flagRows(c) {
 		if slices.Contains(common, row) {
 			also = append(also, flagName.FindString(row))
@@ -138,8 +138,12 @@ func writeVerb(b *bytes.Buffer, c *cobra.Command, common []string) {
 		b.WriteString(head + row)
 		head = ""
 	}
-	if len(also) > 0 {
-		fmt.Fprintf(b, "\nIt also takes these [common flags](#common-flags): `%s`.\n", strings.Join(also, "`, `"))
+	switch {
+	case c.HasSubCommands() || len(also) == len(common):
+	case len(also) == 0:
+		b.WriteString("\nIt takes no [common flags](#common-flags).\n")
+	default:
+		fmt.Fprintf(b, "\nOf the [common flags](#common-flags) it takes only `%s`.\n", strings.Join(also, "`, `"))
 	}
 }
 

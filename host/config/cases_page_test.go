@@ -42,7 +42,7 @@ func caseKeysPage() []byte {
 	b.WriteString("# Keys of cases\n\nGenerated from host/config/cases.go by `make generate`; do not edit. [CASES](CASES.md) says what a case is. " +
 		"In a key, the star stands for a name: for `METHOD URL` below `http`, and for an id below `instances`. The keys below `want` are what the run has to show.\n\n" +
 		"A *flag* is true or false, *texts* are a table of texts, and *sums* one of numbers.\n\n" +
-		"| key | value | meaning | if left out |\n|---|---|---|---|\n")
+		"| key of a case | value | meaning | if left out |\n|---|---|---|---|\n")
 	for _, k := range caseKeys() {
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", strings.TrimPrefix(k.path, "cases.*."), valueOf(k), k.about, k.unset)
 	}

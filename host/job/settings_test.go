@@ -150,15 +150,15 @@ func settingsPage() []byte {
 	b.WriteString(`# Settings of a job
 
 Generated from the table in host/job/settings.go by ` + "`make generate`" + `; do not edit. [jobs.toml](../jobs.toml) says what each is for, and
-has the limits that hold if a job sets none.
+has the limits that a job has if it sets none.
 
-- A setting marked * is allowed in ` + "`[defaults]`" + `, for all jobs.
-- *Stored in*: the key of ElasticJob's ` + "`config`" + ` node, or ` + "`wasm/module`" + ` under the setting's own name.
+- A setting marked * may also stand in ` + "`[defaults]`" + ` of a file, for all its jobs.
+- The column *stored in* names the key of ElasticJob's ` + "`config`" + ` node, or ` + "`wasm/module`" + ` under the setting's own name.
 - A job without ` + "`cron`" + ` has ` + "`schedule = \"manual\"`" + `: only a trigger runs it.
-- *Only for jobs*: the kinds of jobs that can have the setting, or "with a module". Empty: all jobs.
-- *A change takes effect*: when a server that runs the job uses another value. Empty: at once, for runs that begin after it.
+- The column *only for jobs* has the kinds of jobs that can have the setting, or "with a module". Empty: all jobs.
+- The column *a change takes effect* says when a server that runs the job uses a changed value. Empty: at once, for runs that begin after it.
 
-| setting | value | default | only for jobs | stored in | a change takes effect |
+| setting of a job | value | default | only for jobs | stored in | a change takes effect |
 |---|---|---|---|---|---|
 `)
 	for s := range Settings() {

@@ -34,7 +34,7 @@ Generated from the table in host/metrics/table.go by `+"`make generate`"+`; do n
 reset when the server starts. A server also has the metrics of Go (`+"`go_…`"+`) and of its process (`+"`process_…`"+`).
 
 - The label `+"`job`"+` has the name of the job, for the first %d jobs that a server meets; all others share the value `+"`%s`"+`.
-- `+"`result`"+` is a state of the history. `+"`cause`"+` says why a run began. `+"`reason`"+` is a code of [REASONS](REASONS.md).
+- The label `+"`result`"+` has a run's state in the history, `+"`cause`"+` why it began, `+"`reason`"+` a code of [REASONS](REASONS.md).
 - A row is counted when the server makes it, even while the history is away. If it still waits when the server's registry
   session ends, it may be counted twice.
 - Prometheus calls the label `+"`job`"+` of these metrics `+"`exported_job`"+`, unless the target has `+"`honor_labels: true`"+`.

@@ -75,21 +75,21 @@ func mutationsPage(t *testing.T, p *project) []byte {
 	b.WriteString("# Rules and mutations\n\n")
 	fmt.Fprintf(&b, generatedNote, "the comments of `host/internal/protocol` and the fences of `host/internal/layout`")
 	b.WriteString("What a member does apart from these mutations, and why, is in [PROTOCOL](PROTOCOL.md).\n\n" +
-		"## Rules\n\nAfter each input the core asks them in this order. The first that wants a mutation gets it.\n\n| rule | what it does |\n|---|---|\n")
+		"## Rules\n\nAfter each input the core asks the rules in this order. The mutation of the first rule that returns one is sent.\n\n| rule of the core | what it does |\n|---|---|\n")
 	rules := rulesOf(core)
 	for _, r := range rules {
 		fmt.Fprintf(&b, "| %s | %s |\n", r[0], cell(r[1], functions[r[1]]))
 	}
-	b.WriteString("\n## Mutations\n\nEach is one transaction, all or nothing, and ends by setting `wasm`. " +
-		"A *fence* refuses it if a node has changed since the view on which it was decided; a name says what must not have changed.\n\n" +
-		"| mutation | what it does | its fences |\n|---|---|---|\n")
+	b.WriteString("\n## Mutations\n\nEach mutation is one transaction, all or nothing, and ends by setting `wasm`. " +
+		"A *fence* refuses it if a node has changed since the view on which it was decided.\n\n" +
+		"| mutation | what it does | its fences: what must not have changed |\n|---|---|---|\n")
 	fences := fencesOf(p)
 	muts := mutationsOf(core)
 	for _, m := range muts {
 		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", m[0], cell(m[0], types[m[0]]), strings.Join(fences[m[1]], ", "))
 		delete(fences, m[1])
 	}
-	b.WriteString("\nLeave, Reshard and Owners delete owners' nodes under the fences of DeleteOwners. Others that several mutations share: ")
+	b.WriteString("\nLeave, Reshard and Owners delete owners' nodes under the fences of DeleteOwners. Other fences, each `GROUP/NAME` of a group of writes that several mutations share: ")
 	var shared []string
 	for _, group := range slices.Sorted(maps.Keys(fences)) {
 		for _, f := range fences[group] {
@@ -97,7 +97,7 @@ func mutationsPage(t *testing.T, p *project) []byte {
 		}
 	}
 	b.WriteString(strings.Join(shared, ", ") + ".\n")
-	b.WriteString("\n## Files by theme\n\nWhat the files of the core are about, by the comments at their heads.\n\n| file | theme |\n|---|---|\n")
+	b.WriteString("\n## Files by theme\n\nWhat the files of the core are about, by the comments at their heads.\n\n| file of the core | theme |\n|---|---|\n")
 	heads := headsOf(core)
 	for _, h := range heads {
 		fmt.Fprintf(&b, "| [%s](../%s/%s) | %s |\n", h[0], core.rel, h[0], cell("", h[1]))

@@ -40,10 +40,11 @@ func (AskBackfill) ask()       {}
 func (AskCancelBackfill) ask() {}
 
 type (
-	// PutBackfill lets instants wait for the owners of their items, in a new epoch: a Begin
-	// on its way may have been decided on others that waited there.
+	// PutBackfill writes the instants of a backfill, which wait for the owners of their
+	// items. It begins a new epoch, since a Begin in flight may have been decided on others
+	// that waited there.
 	PutBackfill struct{ Queues []Backfill }
-	// DropBackfill drops the instants that wait for items.
+	// DropBackfill drops the instants of a backfill that still wait.
 	DropBackfill struct{ Items []int }
 )
 

@@ -200,35 +200,36 @@ type (
 		// there that could have begun earlier instants.
 		Unattended int64
 	}
-	// SetServer creates the own server's node again, which a clean-up deleted.
+	// SetServer creates the node of the member's server again, which a clean-up deleted.
 	SetServer struct{ IP string }
 	// PruneServers deletes nodes of servers that have had no instance for long.
 	PruneServers struct{ IPs []string }
-	// Contend queues at a latch.
+	// Contend queues the member at a latch.
 	Contend struct {
 		Latch Latch
 		Token string
 	}
-	// Withdraw gives up a place in the queue.
+	// Withdraw gives up the member's place in the queue of a latch.
 	Withdraw struct {
 		Latch Latch
 		Place string
 	}
-	// Elect makes the member leader, and gives up its place in the queue.
+	// Elect makes the member leader, and gives up its place in the election latch.
 	Elect struct {
 		ID    ID
 		Place string
 	}
-	// Abdicate gives up the lead, unless a foreign member leads by then. It writes the own
-	// record, so that a late write cannot end the lead of a successor.
+	// Abdicate gives up the lead, unless a foreign member leads by then. It also sets the
+	// member's record, so that an Abdicate that arrives late is refused and does not end the
+	// lead of a successor.
 	Abdicate struct {
 		Self ID
 		Own  RunsData
 	}
 	// MarkReshard asks the leader to reshard.
 	MarkReshard struct{}
-	// Reshard assigns every item. With Parts it writes none of the items' nodes and leaves
-	// the mark, because they do not fit into one transaction; Owners follow.
+	// Reshard assigns every item. With Parts the items' nodes do not fit into one
+	// transaction, so it writes none of them and leaves the mark necessary; Owners follow.
 	Reshard struct {
 		Check  []ID // live members of ours whose runs must not have changed
 		Moving []ID // members that lose or get items, whose instances must not have changed
@@ -253,19 +254,19 @@ type (
 		Self   ID
 		Own    RunsData
 	}
-	// ClearProcessing deletes the mark of a reshard that the member began before it lost
-	// the lead.
+	// ClearProcessing deletes the mark processing of a reshard that the member began before
+	// it lost the lead.
 	ClearProcessing struct{}
 	// Owners makes items' nodes match the assignment that a Reshard with Parts wrote; the
-	// Last of them removes the mark.
+	// Last of them removes the mark necessary.
 	Owners struct {
 		Write         []int // items whose own node, or owner's node, is not as it should be
 		Remove, Clear []int // as in Reshard
 		DeleteOwners  []int // as in Reshard; the mutation has nothing else then
 		Last          bool  // no writes are left for another one
 	}
-	// Begin opens runs of own items; Ack acknowledges the trigger request. With More,
-	// others follow in the next transaction.
+	// Begin opens runs of the member's items; with Ack it also takes the trigger out of the
+	// instance's node. With More, further runs follow in the next transaction.
 	Begin struct {
 		Self          ID
 		Own           RunsData
@@ -293,7 +294,7 @@ type (
 		Self ID
 		Own  RunsData
 	}
-	// Forget drops stored rows.
+	// Forget takes rows that the history has stored out of the record.
 	Forget struct {
 		Self ID
 		Own  RunsData
@@ -361,8 +362,8 @@ type (
 		Check   []ID  // if foreign members can run the job: all other members with a record
 		Next    int64 // as in Begin
 	}
-	// JoinRound creates the member's nodes of a round. With Last they complete it.
-	// With Next the member calls its listener, and then ends the round.
+	// JoinRound creates the member's nodes of a round for which foreign members wait. With
+	// Last they complete it. With Next the member calls its listener, and then ends it.
 	JoinRound struct {
 		Self  ID
 		Event Event
@@ -370,7 +371,7 @@ type (
 		Last  bool
 		Next  *Fires
 	}
-	// Release ends a round, so that foreign members go on.
+	// Release ends such a round, so that foreign members go on.
 	Release struct{ Event Event }
 	// SetFires writes for which fires the listeners were called.
 	SetFires struct {
@@ -396,9 +397,9 @@ type (
 	}
 	// DeleteOwners deletes the owners' nodes of items before a Leave.
 	DeleteOwners struct{ Items []int }
-	// RequestTrigger writes the request to every instance.
+	// RequestTrigger writes an operator's trigger to every instance.
 	RequestTrigger struct{ To []ID }
-	// SetPaused stops or resumes scheduled runs.
+	// SetPaused pauses or resumes the job.
 	SetPaused struct {
 		Paused bool
 		Pause  Pause

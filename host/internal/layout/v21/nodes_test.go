@@ -33,9 +33,9 @@ type nodeRow struct {
 }
 
 const (
-	persistent = "P"
-	ephemeral  = "E"
-	inQueue    = "E, sequential"
+	persistent = ""
+	ephemeral  = "ephemeral"
+	inQueue    = "ephemeral, sequential"
 )
 
 var theirNodes = []nodeRow{
@@ -66,7 +66,7 @@ var nodes3 = []nodeRow{
 	{jobtree.NodeServers + "/{ip}", persistent, "`ENABLED`; `DISABLED`", mutations("Join and SetServer, if it is absent", protocol.DisableServer{}), mutations(protocol.PruneServers{}, "if the server is long gone and not disabled")},
 	{jobtree.NodeInstances + "/{id}", ephemeral, "`jobInstanceId` and `serverIp` as YAML", mutations(protocol.Join{}), mutations(protocol.Leave{}, "an operator, who shuts the job down there by that")},
 	{jobtree.NodeTrigger + "/{id}", persistent, "empty: the member is to begin its items", mutations(protocol.RequestTrigger{}), mutations(protocol.Begin{}, protocol.Leave{}, "a later RequestTrigger if the member is gone")},
-	{jobtree.NodeSharding + "/{i}/" + jobtree.MarkRunning, "P with failover, else E", "`id` of the member that runs it; only if execution is monitored", mutations(protocol.Begin{}, protocol.Take{}), mutations(protocol.Complete{}, protocol.ClearMarks{}, "the item is removed")},
+	{jobtree.NodeSharding + "/{i}/" + jobtree.MarkRunning, "ephemeral without failover", "`id` of the member that runs it; only if execution is monitored", mutations(protocol.Begin{}, protocol.Take{}), mutations(protocol.Complete{}, protocol.ClearMarks{}, "the item is removed")},
 	{jobtree.NodeSharding + "/{i}/" + jobtree.MarkFailovering, persistent, "`id` of the taker", mutations(protocol.Take{}), mutations(protocol.Complete{}, protocol.ClearMarks{}, "the item is removed")},
 }
 
@@ -87,16 +87,16 @@ var ourNodes = []nodeRow{
 
 // clusterNodes are in the root of a cluster, beside the namespace.
 var clusterNodes = []nodeRow{
-	{clustertree.NodeTokens, persistent, "all tokens, by name; [keys](#keys)", mutations("`token create`, `token revoke`", "any server, when a token has expired for a day"), mutations("an operator deletes the root")},
-	{clustertree.NodeSessions, persistent, "sessions of browsers, the oldest first; [keys](#keys)", mutations("a browser signs in or out"), mutations("an operator deletes the root")},
-	{clustertree.NodeAudit + "/" + clustertree.AuditPrefix + "{digits}", "P, sequential", "a row of the audit; [keys](#keys). The node has the time of the change", mutations("each verb that writes"), mutations("there are " + strconv.Itoa(clustertree.MaxRows) + " newer ones")},
-	{clustertree.NodeKeys + "/{two digits}", persistent, "idempotency keys whose SHA-256 begins with these digits, the oldest first; unless the verb is a trigger, its name goes before the key; [keys](#keys)", mutations("a trigger or a backfill with a key"), mutations("an operator deletes the root")},
-	{clustertree.NodeCancels, persistent, "the newest requests to cancel runs, the oldest first; [keys](#keys)", mutations("`job cancel`"), mutations("an operator deletes the root")},
-	{clustertree.NodeAlerts, persistent, "troubles of jobs, and silences, by job; [keys](#keys)", mutations("a server that finds a trouble, or delivers an alert", "`alert silence`, `alert unsilence`"), mutations("an operator deletes the root")},
+	{clustertree.NodeTokens, persistent, "all tokens, by name; [keys](#keys)", mutations("`token create`, `token revoke`", "any server, when a token has expired for a day"), nil},
+	{clustertree.NodeSessions, persistent, "sessions of browsers, the oldest first; [keys](#keys)", mutations("a browser signs in or out"), nil},
+	{clustertree.NodeAudit + "/" + clustertree.AuditPrefix + "{digits}", "sequential", "a row of the audit; [keys](#keys). The node has the time of the change", mutations("each verb that writes"), mutations("there are " + strconv.Itoa(clustertree.MaxRows) + " newer ones")},
+	{clustertree.NodeKeys + "/{two digits}", persistent, "idempotency keys whose SHA-256 begins with these digits, the oldest first; unless the verb is a trigger, its name goes before the key; [keys](#keys)", mutations("a trigger or a backfill with a key"), nil},
+	{clustertree.NodeCancels, persistent, "the newest requests to cancel runs, the oldest first; [keys](#keys)", mutations("`job cancel`"), nil},
+	{clustertree.NodeAlerts, persistent, "troubles of jobs, and silences, by job; [keys](#keys)", mutations("a server that finds a trouble, or delivers an alert", "`alert silence`, `alert unsilence`"), nil},
 	{clustertree.NodeServers + "/{key}", ephemeral, "where a server answers the others; it is named by its public key of Ed25519, in hex; [keys](#keys)", mutations("a server with `[admin]` on ZooKeeper"), mutations("its session ends")},
-	{clustertree.NodeDrains, persistent, "drained servers, which start nothing, by address; [keys](#keys)", mutations("`server drain`, `server undrain`"), mutations("an operator deletes the root")},
-	{clustertree.NodeVersions, persistent, "named modules, by name and version; [keys](#keys)", mutations("`module push --name`, `module rm`"), mutations("an operator deletes the root")},
-	{clustertree.NodeMaintenance, persistent, "the present maintenance, or the last one; [keys](#keys)", mutations("`maintenance start`, `maintenance end`"), mutations("an operator deletes the root")},
+	{clustertree.NodeDrains, persistent, "drained servers, which start nothing, by address; [keys](#keys)", mutations("`server drain`, `server undrain`"), nil},
+	{clustertree.NodeVersions, persistent, "named modules, by name and version; [keys](#keys)", mutations("`module push --name`, `module rm`"), nil},
+	{clustertree.NodeMaintenance, persistent, "the present maintenance, or the last one; [keys](#keys)", mutations("`maintenance start`, `maintenance end`"), nil},
 	{clustertree.NodeDeliverer, ephemeral, "id of the server that delivers alerts", mutations("the first server with `[notify]`"), mutations("its session ends")},
 }
 
@@ -108,62 +108,62 @@ var valueKeys = []struct {
 	of   string
 	keys [][2]string
 }{
-	{"every value", [][2]string{
-		{"v", "version of the form, 1"},
+	{"every node of ours", [][2]string{
+		{"v", "version of the value's form; a server decides nothing by a version that it does not know"},
 	}},
 	{"`" + jobtree.NodeAssignment + "`", [][2]string{
 		{"total", "number of items"},
-		{"members", "members of the assignment, descending"},
+		{"members", "ids of the members that own items, descending"},
 		{"owners", "ranges `[from,to,index into members]`"},
-		{"packed", "in place of `owners` if it would have too many ranges: by item, the index into members, from 1"},
-		{"departing", "items that their owners may not begin again"},
+		{"packed", "in place of `owners` if that would have too many ranges: by item, the index into members, from 1"},
+		{"departing", "items that their owners may not begin again, since they move when their open runs have ended"},
 	}},
 	{"`" + jobtree.NodeRuns + "/{id}`", [][2]string{
-		{"seq", "number of the newest row"},
+		{"seq", "number of the member's newest row"},
 		{"open", "open runs"},
-		{"retries", "runs to be tried again: a run, and `after`"},
-		{"after", "a retry begins no earlier, even as a pending run. In a row of the audit: the new state"},
+		{"retries", "runs that wait for their next attempt: each a run, and `after`"},
+		{"after", "moment before which a retry must not begin, even as a pending run. In a row of the audit: the new state"},
 		{"triggers", "accepted triggers whose items have not begun: `id`, `at`, `items`"},
 		{"id", "of a trigger: the revision that wrote it"},
 		{"at", "of a trigger: when it was accepted, or its key was used first"},
 		{"items", "of a trigger: ranges `[from,to]`"},
 		{"rows", "rows that the history does not hold yet"},
 	}},
-	{"both", [][2]string{
+	{"assignment and `" + jobtree.NodeRuns + "/{id}`", [][2]string{
 		{"last", "by item, the newest instant that is accounted for, also of items beyond the total"},
-		{"requested", "by item, the newest trigger that was accepted"},
-		{"idle", "the newest four spans `[from,to]` of more than two minutes in which no item of the job began an instant"},
+		{"requested", "by item, the newest trigger that was accepted, so that no trigger runs an item twice"},
+		{"idle", "to know after a clock was ahead which instants have not begun: the newest four spans `[from,to]` of more than two minutes in which no item of the job began an instant"},
 		{"resumed", "by item, the newest instant that began in such a span after a clock had been set back"},
-		{"unattended", "when a member of a job with `catch_up` decided to join, while no other member was there"},
+		{"unattended", "when a member of a job with `catch_up` decided to join while no other member was there; what was missed before that is caught up"},
 		{"begun", "ranges `[from,to,ms]`: when the newest run of each item began"},
 		{"ended", "ranges `[from,to,ms]`: when a run of each item last ended"},
 		{"flow", "`[succeeded,failed]`: elements that a dataflow has handled"},
-		{"fire", "`[instant,succeeded,failed,skipped]`: how the runs of the newest instant ended, for the listener"},
+		{"fire", "`[instant,succeeded,failed,skipped]`: how many runs of the newest instant ended in which way, for the listener of fires"},
 		{"crons", "the newest four schedules, each `r`, `t`, `cron`"},
 		{"r", "of a schedule: a revision of the registry at which it was in force"},
 		{"t", "of a schedule: since when it was in force. Of `latest`: when the run ended. Of a run: its instant"},
 		{"cron", "of a schedule, or of a row: its text"},
 		{"latest", "the run that ended last: `t` and `state`"},
-		{"streaks", "up to 64 `[item,failures,ms]`: how many runs of an item failed in a row, by the end of the newest"},
+		{"streaks", "up to 64 `[item,failures,ms]`: how many runs of an item failed in a row, and when the newest of them ended"},
 		{"tallies", "if jobs run after this one, up to 32 `[ms,items,of]`: how many items have ended an instant well, of how many"},
-		{"numbers", "of a value by item: the numbers that occur"},
-		{"of", "of a value by item: base64 of a varint for each item, which number it has, from 1; 0 is none"},
+		{"numbers", "of a value by item in its short form: the numbers that occur"},
+		{"of", "of a value by item in its short form: a varint for each item, in base64, which says which of `numbers` the item has, from 1; 0 is none"},
 	}},
 	{"a run", [][2]string{
 		{"i", "items `[from,to,…]`; runs that agree in all else are one entry"},
 		{"trigger", "id of its trigger, or `j` and the moment at which a foreign member was seen to begin it"},
 		{"cause", "why it began"},
-		{"n", "attempt. In `" + jobtree.NodeFires + "`: of the call"},
-		{"uncounted", "how many attempts before this one do not count"},
+		{"n", "number of the attempt. In `" + jobtree.NodeFires + "`: of the call's attempt"},
+		{"uncounted", "how many attempts before this one do not use up the job's `retry.attempts`, since their member left"},
 		{"param", "the guest's parameter, in place of the job's"},
 		{"first", "instant of the first attempt, if it differs"},
 		{"b", "when it began"},
 		{"dead", "of a pending run: the member that had it"},
 	}},
 	{"a row", [][2]string{
-		{"s", "its number"},
+		{"s", "number of the row in its record"},
 		{"state", "how the run ended"},
-		{"code", "of the [reason](../host/reason/codes.go), with its parameters"},
+		{"code", "code of the [reason](REASONS.md), with its parameters"},
 		{"why", "the words of the reason, for releases that know no codes"},
 		{"e", "when it ended"},
 		{"by", "the member that ran it. In `" + jobtree.NodeAssignment + "/{i}`: the operator who asked. In `" + jobtree.NodeFires + "`: the member that is calling. Of an idempotency key: the first digits of the SHA-256 of its caller's name"},
@@ -171,17 +171,17 @@ var valueKeys = []struct {
 	}},
 	{"`" + jobtree.NodeModule + "`", [][2]string{
 		{"module", "the present module: `name`, `digest`, `reference`"},
-		{"name", "of a module"},
+		{"name", "of a module: its name, for people"},
 		{"digest", "of a module: SHA-256, in hex. The bytes are never in the registry"},
 		{"reference", "of a module: where it came from"},
 		{"next", "the next module. In `" + jobtree.NodeMembers + "`: the member's report about it, `digest` and `fault`"},
-		{"fault", "why the member cannot have it"},
+		{"fault", "in a member's report: why it cannot have the next module"},
 		{"past", "the newest eight that ran before, the newest last"},
 		{"strategy_module", "the module that assigns items"},
 		{"pinned", "no file and no operator replaces the module. A release that does not know the key does not run the job"},
-		{"made", "the text that was applied last was an operator's, and no server has the job in its file. A release that does not know the key does not run the job"},
-		{"pool", "of the setting `instance`, as is `max_uses`"},
-		{"max_uses", "how many runs an instance of the pool has at most"},
+		{"made", "an operator made the job as it is, and no server has the job in its file. A release that does not know the key does not run the job"},
+		{"pool", "of the setting `limits.instance`: how many instances the pool has"},
+		{"max_uses", "of `limits.instance`: how many runs an instance of the pool has at most"},
 		{"host", "of a granted directory: where it is on the server"},
 		{"guest", "of a granted directory: where the guest finds it"},
 		{"write", "of a granted directory: the guest may write"},
@@ -189,21 +189,21 @@ var valueKeys = []struct {
 	{"`" + jobtree.NodeMembers + "/{id}`", [][2]string{
 		{"labels", "labels of the server, for strategies"},
 		{"address", "where the server offers modules to others. In `" + clustertree.NodeServers + "`: where it answers them"},
-		{"defines", "the server's own file has the job, and creates it again when it is gone"},
-		{"params", "its release passes requested parameters to runs"},
+		{"defines", "the server's own file has the job, so a start of the server creates the job again when it is gone"},
+		{"params", "the server's release can run an item with a parameter that an operator requested"},
 	}},
 	{"`" + jobtree.NodePaused + "`", [][2]string{
 		{"since", "when the pause began. `by` is the operator, `why` the reason given"},
 	}},
 	{"`" + clustertree.NodeTokens + "`", [][2]string{
-		{"tokens", "ascending by `name`"},
+		{"tokens", "the tokens, ascending by `name`"},
 		{"role", "what the token may do. In a row of the audit: the role of the caller's token"},
 		{"hash", "SHA-256 of the token, in hex"},
 		{"created", "when it was created"},
 		{"until", "when it expires; left out: never. In `" + jobtree.NodePaused + "`: when the pause ends by itself"},
 	}},
 	{"`" + clustertree.NodeSessions + "`", [][2]string{
-		{"sessions", "at most " + strconv.Itoa(clustertree.MaxSessions) + ", and " + strconv.Itoa(clustertree.MaxSessionsOf) + " of a token. `hash` is that of the cookie, `until` when it expires"},
+		{"sessions", "the sessions, at most " + strconv.Itoa(clustertree.MaxSessions) + ", and " + strconv.Itoa(clustertree.MaxSessionsOf) + " of a token. `hash` is that of the cookie, `until` when it expires"},
 		{"token", "SHA-256 of the token that the browser signed in with: the session is valid while that is"},
 	}},
 	{"`" + clustertree.NodeAudit + "/{digits}`", [][2]string{
@@ -212,7 +212,7 @@ var valueKeys = []struct {
 		{"verb", "what was done, in the words of the command"},
 		{"job", "the job. In `" + clustertree.NodeKeys + "`: the job for which the key was used"},
 		{"detail", "parameters, as `name=value`"},
-		{"before", "the former state, in short"},
+		{"before", "the state before the change, in short"},
 		{"request", "id of the request, as in the log"},
 	}},
 	{"`" + clustertree.NodeKeys + "/{two digits}`", [][2]string{
@@ -220,51 +220,51 @@ var valueKeys = []struct {
 		{"key", "the first half of the SHA-256 of the key, in hex"},
 	}},
 	{"`" + clustertree.NodeCancels + "`", [][2]string{
-		{"cancels", "at most " + strconv.Itoa(clustertree.MaxCancels)},
-		{"item", "of the job"},
+		{"cancels", "the requests, at most " + strconv.Itoa(clustertree.MaxCancels)},
+		{"item", "item whose run is to end"},
 		{"run", "id of the run"},
 		{"attempt", "which of its attempts is to end"},
-		{"now", "without its grace"},
+		{"now", "the guest is to be ended without its grace"},
 	}},
 	{"`" + clustertree.NodeAlerts + "`", [][2]string{
-		{"alerts", "ascending by `job` and `kind`"},
+		{"alerts", "the alerts, ascending by `job` and `kind`"},
 		{"kind", "`failed`, `missed`, `late` or `too_long`"},
 		{"items", "items concerned; some of them if they are many"},
-		{"count", "how often it was seen since `first`"},
-		{"first", "when it happened first, of `missed` the instant, as `last` is when it happened last"},
+		{"count", "how often the trouble was seen since `first`"},
+		{"first", "when the trouble happened first, as `last` is when it happened last; of `missed`, the instant"},
 		{"text", "text of the newest trouble"},
 		{"notify", "notifiers of the job"},
 		{"left", "notifiers that have yet to receive the newest state"},
-		{"after", "they receive it no earlier"},
+		{"after", "the notifiers in `left` receive the state no earlier"},
 		{"tries", "number of failed deliveries"},
-		{"sent", "when all had received the newest state"},
+		{"sent", "when all notifiers had received the newest state"},
 		{"over", "when the trouble was over"},
-		{"silences", "ascending by `job`; one without a job is for all"},
+		{"silences", "the silences, ascending by `job`; one without a job is for all jobs"},
 		{"why", "the operator's reason"},
 	}},
 	{"`" + clustertree.NodeServers + "/{key}`", [][2]string{
 		{"ip", "address in the ids of the server's instances"},
 	}},
 	{"`" + clustertree.NodeDrains + "`", [][2]string{
-		{"drains", "at most " + strconv.Itoa(clustertree.MaxDrains) + ", ascending by `server`; each with `by`, `why` and `since`"},
-		{"server", "address"},
-		{"kept", "jobs for which the server was disabled before, and stays so after"},
-		{"ending", "the server is being enabled again"},
+		{"drains", "the drains, at most " + strconv.Itoa(clustertree.MaxDrains) + ", ascending by `server`; each with `by`, `why` and `since`"},
+		{"server", "address of the drained servers"},
+		{"kept", "jobs for which the server was disabled before the drain, and stays so after it"},
+		{"ending", "the drain is being ended: the server is enabled job by job"},
 	}},
 	{"`" + clustertree.NodeVersions + "`", [][2]string{
-		{"versions", "at most " + strconv.Itoa(clustertree.MaxVersions) + ", ascending by `name` and `version`"},
-		{"version", "of the module with that name; the two name the same `digest` for ever"},
+		{"versions", "the named modules, at most " + strconv.Itoa(clustertree.MaxVersions) + ", ascending by `name` and `version`"},
+		{"version", "version of the module with that name; name and version have the same `digest` for ever"},
 	}},
 	{"`" + clustertree.NodeMaintenance + "`", [][2]string{
 		{"paused", "jobs that it pauses, at most " + strconv.Itoa(clustertree.MaxMaintained) + "; also `by`, `why`, `since` and `until`"},
 		{"extended", "pauses of these jobs that would have ended before, ascending by `job`; each with its own `since` and `until`"},
 	}},
 	{"other nodes", [][2]string{
-		{"instants", "of `" + jobtree.NodeAssignment + "/{i}`: ascending, at most " + strconv.Itoa(protocol.MaxBackfill)},
+		{"instants", "of `" + jobtree.NodeAssignment + "/{i}`: the instants of a backfill, ascending, at most " + strconv.Itoa(protocol.MaxBackfill)},
 		{"started", "of `" + jobtree.NodeFires + "`: the newest fire whose listener was called, `t`, `n`, `by`"},
 		{"completed", "of `" + jobtree.NodeFires + "`: the newest fire whose end has been reported, `t`, `n`, `by`"},
 		{"followed", "of `" + jobtree.NodeFires + "`: jobs run after this one"},
-		{"values", "of an item's state: by key"},
+		{"values", "of an item's state: the values, by key"},
 		{"from", "of `" + jobtree.NodeMigration + "`: the layout that the job had"},
 		{"to", "of `" + jobtree.NodeMigration + "`: the layout that it has now"},
 		{"nodes", "of `" + jobtree.NodeMigration + "`: former values of rewritten nodes, by path"},
@@ -291,25 +291,29 @@ func TestNodesPage(t *testing.T) {
 func nodesPage() []byte {
 	var b bytes.Buffer
 	b.WriteString("# Nodes of a job\n\nGenerated from `host/internal/layout/v21/nodes_test.go` by `make generate`; do not edit.\n\n" +
-		"Paths are relative to `/{namespace}/{job}`. **P** is persistent, **E** ephemeral: it is also deleted when the session of its owner ends.\n" +
-		"`id` is `<ip>@-@<suffix>`; `i` is an item from 0, at most " + strconv.Itoa(spelling.MaxItems-1) + ".\n")
+		"Paths are relative to `/{namespace}/{job}`. Nodes are persistent, except where *kind* says ephemeral: such a node is also deleted when\n" +
+		"the session of its owner ends. Mutations, such as Setup, are in [MUTATIONS](MUTATIONS.md#mutations). `id` is `<ip>@-@<suffix>`; `i` is an item from 0, at most " + strconv.Itoa(spelling.MaxItems-1) + ".\n")
 	for _, part := range []struct {
-		heading string
-		rows    []nodeRow
-	}{{"ElasticJob's", theirNodes}, {"ElasticJob's in layout 3, where they differ", nodes3}, {"Ours", ourNodes}} {
-		fmt.Fprintf(&b, "\n## %s\n\n| path | kind | value | written by | until |\n|---|---|---|---|---|\n", part.heading)
+		heading, column string
+		rows            []nodeRow
+	}{
+		{"ElasticJob's", "node of ElasticJob, layout 2.1", theirNodes},
+		{"ElasticJob's in layout 3, where they differ", "node of ElasticJob, layout 3", nodes3},
+		{"Ours", "our node of a job", ourNodes},
+	} {
+		fmt.Fprintf(&b, "\n## %s\n\n| %s | kind, if not persistent | value | mutations that write it | mutations or events that delete it |\n|---|---|---|---|---|\n", part.heading, part.column)
 		for _, r := range part.rows {
 			fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", cmp.Or(r.path, "."), r.kind, r.value, names(r.by), names(r.until))
 		}
 	}
-	fmt.Fprintf(&b, "\nThe parents of these nodes are `%s`; they are persistent and empty.\n", strings.Join(parents, "`, `"))
+	fmt.Fprintf(&b, "\nThe parents of the nodes of a job are `%s`; they are persistent and empty.\n", strings.Join(parents, "`, `"))
 	olderNodes(&b)
-	fmt.Fprintf(&b, "\n## Of the cluster\n\nPaths are relative to `/{namespace}%s`. `%s` and `%s` are persistent and empty.\n\n| path | kind | value | written by | until |\n|---|---|---|---|---|\n", clustertree.Suffix, clustertree.NodeAudit, clustertree.NodeKeys)
+	fmt.Fprintf(&b, "\n## Of the cluster\n\nPaths are relative to `/{namespace}%s`. `%s` and `%s` are persistent and empty. If the last column is empty, a node stays until an operator deletes the root.\n\n| node of the cluster | kind, if not persistent | value | written by | deleted by, or when |\n|---|---|---|---|---|\n", clustertree.Suffix, clustertree.NodeAudit, clustertree.NodeKeys)
 	for _, r := range clusterNodes {
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", r.path, r.kind, r.value, names(r.by), names(r.until))
 	}
 	b.WriteString("\n## Keys\n\nInstants and moments are in ms since 1970. Zero values are left out. A value *by item* is ranges `[from,to,number]`\n" +
-		"or, above " + strconv.Itoa(protocol.MaxRanges) + " ranges, `{\"numbers\",\"of\"}`.\n\n| of | key | value |\n|---|---|---|\n")
+		"or, above " + strconv.Itoa(protocol.MaxRanges) + " ranges, `{\"numbers\",\"of\"}`.\n\n| value of the node | key | meaning |\n|---|---|---|\n")
 	for _, v := range valueKeys {
 		of := v.of
 		for _, k := range v.keys {

@@ -140,9 +140,9 @@ func olderNodes(b *bytes.Buffer) {
 		servertree.Empty: "empty", servertree.Text: "text", servertree.State: "`" + servertree.Ready + "` or `" + servertree.RunsNow + "`",
 		servertree.Items: "items, as in `0,1,2`", servertree.Number: "number", servertree.Millis: "ms since 1970", servertree.Addr: "address",
 	}
-	b.WriteString("\n## ElasticJob's in layouts 2.0 and 1\n\nA member is identified by its address there. The last two columns say which of our mutations write the node, and what deletes it. " +
-		"The removal of a job and `job migrate` delete each node, and `job migrate --back` creates them again.\n\n" +
-		"| path | layout | kind | value | written by ElasticJob | until | written by ours | until |\n|---|---|---|---|---|---|---|---|\n")
+	b.WriteString("\n## ElasticJob's in layouts 2.0 and 1\n\nA member is identified by its address there. The removal of a job and `job migrate` delete each node, and `job migrate --back`\n" +
+		"creates them again.\n\n" +
+		"| node in layouts 2.0 and 1 | layout | kind, if not persistent | value | what of ElasticJob writes it | what of ElasticJob deletes it | our mutations that write it | our mutations that delete it |\n|---|---|---|---|---|---|---|---|\n")
 	ours := olderWriters()
 	disabled, _, _ := servertree.NodeOf("execution/0/disabled")
 	for _, n := range append(slices.Clone(servertree.Nodes), disabled) {

@@ -83,7 +83,7 @@ var (
 )
 
 var rules = []rule{
-	{key: "config first", note: "before any instance", check: func(o *occasion) {
+	{key: "config first", note: "`config` is created before any `instances/{id}`", check: func(o *occasion) {
 		for _, t := range o.made(instances) {
 			o.ask(config, o.before, there, "%s before config", t.node)
 		}
@@ -93,7 +93,7 @@ var rules = []rule{
 			o.ask(serverOf(t.arg), o.after, there, "%s without its server", t.node)
 		}
 	}, broken: by("a", put(config, "{}"), put(instanceOf("a"), ""))},
-	{key: "an instance and the reshard mark together", note: "there `necessary` follows", ours: true, check: func(o *occasion) {
+	{key: "an instance and the reshard mark together", note: "in the same transaction; ElasticJob creates `necessary` after the instance", ours: true, check: func(o *occasion) {
 		for _, t := range o.made(instances) {
 			o.ask(necessary, o.after, there, "%s without the mark", t.node)
 		}
@@ -123,7 +123,7 @@ var rules = []rule{
 			o.ask(ofItem("running", t.arg), o.before, missing, "the owner of item %s changes while it runs", t.arg)
 		}
 	}, broken: by("a", put(ofItem("running", "0"), ""), put(ofItem("instance", "0"), "b"))},
-	{key: "running by the owner or the taker", note: "`running` is made by the member that `instance` names, or `failover`", check: func(o *occasion) {
+	{key: "running by the owner or the taker", note: "`running` of an item is created by the member that its `instance` or `failover` names", check: func(o *occasion) {
 		for _, t := range o.made(running) {
 			if o.by == "" {
 				continue // an operator's mark
@@ -142,35 +142,35 @@ var rules = []rule{
 			o.ask(ofItem("disabled", t.arg), o.before, missing, "item %s begins", t.arg)
 		}
 	}, broken: by("a", put(ofItem("disabled", "0"), ""), put(ofItem("running", "0"), ""))},
-	{key: "pending after the death", note: "a pending item's owner has no instance any more", check: func(o *occasion) {
+	{key: "pending after the death", note: "an item's pending node is created when its owner has no `instances/{id}` any more", check: func(o *occasion) {
 		for _, t := range o.made(pendings) {
 			owner := o.before[ofItem("instance", t.arg)].data
 			o.ask(instanceOf(owner), o.after, missing, "item %s is pending, %s is alive", t.arg, owner)
 		}
 	}, broken: by("a", put(ofItem("instance", "0"), "b"), put(instanceOf("b"), ""), put(pendingOf("0"), ""))},
-	{key: "pending until taken", note: "a pending item goes only when `failover` is there", check: func(o *occasion) {
+	{key: "pending until taken", note: "an item's pending node is deleted only when its `failover` is there", check: func(o *occasion) {
 		for _, t := range o.gone(pendings) {
 			o.ask(ofItem("failover", t.arg), o.after, there, "item %s is neither pending nor taken", t.arg)
 		}
 	}, broken: by("a", put(pendingOf("0"), ""), cut(pendingOf("0")))},
-	{key: "taking is one step", note: "the pending run goes, `failover` and `running` come in one transaction", ours: true, check: func(o *occasion) {
+	{key: "taking is one step", note: "one transaction deletes the pending run, and creates `failover` and `running`", ours: true, check: func(o *occasion) {
 		for _, t := range o.made(failovers) {
 			o.ask(pendingOf(t.arg), o.before, there, "item %s was not pending", t.arg)
 			o.ask(pendingOf(t.arg), o.after, missing, "item %s is still pending", t.arg)
 			o.ask(ofItem("running", t.arg), o.after, there, "item %s does not run", t.arg)
 		}
 	}, broken: by("a", put(pendingOf("0"), ""), put(ofItem("failover", "0"), "a"))},
-	{key: "a taken run ends in one step", note: "`running` and `failover` go together", ours: true, check: func(o *occasion) {
+	{key: "a taken run ends in one step", note: "one transaction deletes `running` and `failover`", ours: true, check: func(o *occasion) {
 		for _, t := range o.gone(running) {
 			o.ask(ofItem("failover", t.arg), o.after, missing, "failover of item %s is left", t.arg)
 		}
 	}, broken: by("a", put(ofItem("running", "0"), ""), put(ofItem("failover", "0"), "a"), cut(ofItem("running", "0")))},
-	{key: "failover outlives running", note: "`failover` goes with `running` or after it", check: func(o *occasion) {
+	{key: "failover outlives running", note: "`failover` is deleted with `running` or after it", check: func(o *occasion) {
 		for _, t := range o.gone(failovers) {
 			o.ask(ofItem("running", t.arg), o.after, missing, "item %s still runs", t.arg)
 		}
 	}, broken: by("a", put(ofItem("running", "0"), ""), put(ofItem("failover", "0"), "a"), cut(ofItem("failover", "0")))},
-	{key: "misfire goes before the run that makes it good", note: "or together with its begin, never while the item runs", check: func(o *occasion) {
+	{key: "misfire goes before the run that makes it good", note: "`misfire` is deleted before that run begins or in the same transaction, never while the item runs", check: func(o *occasion) {
 		for _, t := range o.gone(misfires) {
 			o.ask(ofItem("running", t.arg), o.before, missing, "item %s runs", t.arg)
 		}
@@ -191,7 +191,7 @@ var rules = []rule{
 			}
 		}
 	}, broken: by("a", put(instanceOf("a"), ""), put(ofItem("instance", "0"), "a"), put(ofItem("running", "0"), ""), cut(instanceOf("a")))},
-	{key: "the lead goes before its instance", note: "a leader that leaves deletes its node first or with the instance", check: func(o *occasion) {
+	{key: "the lead goes before its instance", note: "a leader that leaves deletes the leader's node before its `instances/{id}` or with it", check: func(o *occasion) {
 		for _, t := range o.gone(instances) {
 			o.ask(leader, o.after, func(s state) bool { return s.data != t.arg }, "%s is left and leads", t.arg)
 		}

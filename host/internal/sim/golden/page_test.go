@@ -37,23 +37,23 @@ func differencesPage() []byte {
 
 Generated from the tables in host/internal/sim/golden by ` + "`make generate`" + `; do not edit.
 
-Members of wasmjobd act what members of ElasticJob 2.1.5 were recorded doing: the same starts, instants, operators' writes and
-deaths. A test compares each flow, node by node: the states that a node went through in either log, and the whole tree at the recorded
-moments. Nodes below ` + "`wasm`" + ` and the places in latches are left out. The text of ` + "`config`" + ` and operators' writes are the same
-to the byte. A difference that is not declared under one of these lines, or is no longer there, fails. The flows run twice, in virtual
-time and on a real ZooKeeper, and must differ from ElasticJob in the same.
+Members of ElasticJob 2.1.5 were recorded at work. A test has members of wasmjobd go through the same starts, instants, operators'
+writes and deaths. It compares what both have written, node by node: the states that a node went through, and the whole tree at the
+recorded moments. Nodes below ` + "`wasm`" + ` and the places in latches are not compared. The text of ` + "`config`" + ` and operators' writes must
+be the same to the byte. The test fails if a difference has no line in this table, or if a line has no difference any more. It runs
+in virtual time and on a real ZooKeeper, and the differences must be the same.
 
-| line | ElasticJob 2.1.5 | here | why |
+| difference | members of ElasticJob 2.1.5 | members of wasmjobd | why |
 |---|---|---|---|
 `)
 	for _, l := range lines {
 		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", l.key, l.theirs, l.here, l.why)
 	}
-	b.WriteString("\n## Order that both keep\n\nA Java member relies on these. They are checked at each transaction, in our logs and in the recorded ones.\n\n")
+	b.WriteString("\n## Order that both keep\n\nA member of ElasticJob relies on this order. The test checks it at each transaction, in what our members write and in the recordings.\n\n")
 	for _, r := range rules {
 		b.WriteString("- **" + r.key + "**")
 		if r.ours {
-			b.WriteString(", in our logs alone")
+			b.WriteString(" (of our members alone)")
 		}
 		if r.note != "" {
 			b.WriteString(": " + r.note)
@@ -62,7 +62,7 @@ time and on a real ZooKeeper, and must differ from ElasticJob in the same.
 	}
 	b.WriteString("\n## Left out\n\n")
 	for _, key := range keys(leftOut, func(l struct{ key, prefix string }) string { return l.key }) {
-		b.WriteString("- **" + key + "**: a tree between two writes of ElasticJob that are one transaction here, or that stand under a line above.\n")
+		b.WriteString("- **" + key + "**: the test does not compare a recorded tree between two writes of ElasticJob if these are one transaction of ours, or a difference of the table.\n")
 	}
 	return b.Bytes()
 }
