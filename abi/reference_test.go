@@ -46,13 +46,13 @@ func reference(t *testing.T) []byte {
 		fmt.Fprintf(&b, "| `%s` | `(%s) -> (%s)` | %d | %s | %s | %s |\n", f.Name, typed(t, m[1], f.Params), typed(t, "", f.Results), f.Since, f.Grant, whenOf(f.When), m[2])
 	}
 	for _, list := range []struct{ prefix, title, head, text string }{
-		{"Export", "Exports", "export", "Functions have the type `() -> (i32)`, but `wasmjob_abi_v1`, `_initialize` and `_start` `() -> ()`."},
+		{"Export", "Exports", "export", "Exported functions have the type `() -> (i32)`, but `wasmjob_abi_v1`, `_initialize` and `_start` `() -> ()`."},
 		{"Field", "Fields", "field", "Text fields (below 100) are read with `ctx_str`, which answers -3 for a field without a value; the others with `ctx_int`. Moments are milliseconds since 1970, or 0 if there is none. A number field that has no meaning in a strategy is 0 there."},
-		{"Result", "Results", "value", "What an entry returns. 4 to 127 are reserved, and negative numbers mean that an SDK was misused; both count as failed."},
-		{"Err", "Error codes", "code", "The list grows only at its end."},
-		{"Ack", "Outcomes of an element", "value", ""},
-		{"Stop", "Stop reasons", "value", ""},
-		{"Level", "Levels", "value", ""},
+		{"Result", "Results", "result of an entry", "What an entry returns. 4 to 127 are reserved, and negative numbers mean that an SDK was misused; both count as failed."},
+		{"Err", "Error codes", "error code of a function", "The list grows only at its end."},
+		{"Ack", "Outcomes of an element", "outcome", ""},
+		{"Stop", "Stop reasons", "stop reason", ""},
+		{"Level", "Levels", "level of a log line", ""},
 	} {
 		fmt.Fprintf(&b, "\n## %s\n\n", list.title)
 		if list.text != "" {

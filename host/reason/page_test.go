@@ -46,7 +46,8 @@ func reasonsPage(t *testing.T) []byte {
 	}
 	for _, d := range file.Decls {
 		block := d.(*ast.GenDecl)
-		fmt.Fprintf(&b, "\n## %s\n\n| code of the reason | what it says | what to do |\n|---|---|---|\n", strings.TrimSuffix(strings.TrimSpace(block.Doc.Text()), "."))
+		heading := strings.TrimSuffix(strings.TrimSpace(block.Doc.Text()), ".")
+		fmt.Fprintf(&b, "\n## %s\n\n| code: %s | says | do |\n|---|---|---|\n", heading, heading)
 		for _, s := range block.Specs {
 			text, err := strconv.Unquote(s.(*ast.ValueSpec).Values[0].(*ast.BasicLit).Value)
 			if err != nil {
