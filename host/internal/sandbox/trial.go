@@ -164,14 +164,14 @@ func (t trials) forgetTrial(digest string) error {
 	return nil
 }
 
-// restoreTrial restores the record from before a compilation that ended without a
-// result.
-func (t trials) restoreTrial(digest string, before trial) error {
+// restoreTrial restores the record from before a compilation in a subprocess that ended
+// without a result. ends is the number of times that the server has ended during one.
+func (t trials) restoreTrial(digest string, before trial, ends int) error {
 	if before.Stage == trialNone {
 		return t.forgetTrial(digest)
 	}
 	// The stage that leads to a subprocess again, without another end counted.
-	return t.writeTrial(digest, trial{Stage: trialServer, Ends: before.Ends})
+	return t.writeTrial(digest, trial{Stage: trialServer, Ends: ends})
 }
 
 // nextTrial returns the stage for the next compilation, given the record of earlier
@@ -226,7 +226,7 @@ func (e *Engine) compileTracked(ctx context.Context, digest string, binary, mete
 				return nil, err
 			}
 		case err != nil: // not the module's fault
-			return nil, errors.Join(err, e.trials.restoreTrial(digest, before))
+			return nil, errors.Join(err, e.trials.restoreTrial(digest, before, current.Ends))
 		}
 	}
 	if current.Stage == trialRefused {

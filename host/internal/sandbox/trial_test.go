@@ -199,6 +199,14 @@ func TestAnEndInOrderIsNoDeath(t *testing.T) {
 	if _, err := e.Load(t.Context(), binary); err == nil || !strings.Contains(err.Error(), "disk is full") || stageOf(t, e, binary) != trialServer {
 		t.Errorf("%v, stage %q", err, stageOf(t, e, binary))
 	}
+	// Neither does it make up for an end of the server while a subprocess compiled the module.
+	killedWhile(t, dir, binary, trial{Stage: trialSubprocess, Ends: 1})
+	if _, err := e.Load(t.Context(), binary); err == nil {
+		t.Error("the disk is full")
+	}
+	if of, err := e.trials.readTrial(digestOf(binary)); err != nil || of.Ends != 2 {
+		t.Errorf("%+v, %v", of, err)
+	}
 }
 
 // A signal that ends the subprocess is not the module's fault: Ctrl-C in a terminal,
