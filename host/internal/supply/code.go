@@ -77,14 +77,11 @@ func (c *Code) Check(ctx context.Context, j job.Config) error {
 
 // Ready reports whether the code for j, the newest configuration, is prepared.
 func (c *Code) Ready(j job.Config) bool {
-	wanted := keyOf(&j)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.now == nil || !c.now.key.equal(&wanted) {
-		return false
+	p := c.leasePrepared(j)
+	if p != nil {
+		p.end()
 	}
-	c.fault = ""
-	return true
+	return p != nil
 }
 
 // Fault returns why the newest configuration cannot run here, or "" if it can.

@@ -145,6 +145,9 @@ func TestKeysOfAName(t *testing.T) {
 		if err := c.Load(t.Context(), j); (err == nil) != tt.loads || err != nil && !errors.Is(err, signature.ErrUnsigned) {
 			t.Errorf("%q: %v", tt.keys, err)
 		}
+		if c.Ready(j) != tt.loads || (c.Fault() == "") != tt.loads {
+			t.Errorf("%q: ready %v, fault %q", tt.keys, c.Ready(j), c.Fault())
+		}
 	}
 	c.Close()
 	if len(s.modules) != 0 {
