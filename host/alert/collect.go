@@ -58,12 +58,13 @@ func (w *Watcher) Count(e *host.Event) {
 }
 
 // started notes what the job's configuration says now, and when the run that starts will have
-// taken too long. A job without notifiers raises no alerts.
+// taken too long. A job without notifiers raises no alerts, whatever the server's file says.
 func (w *Watcher) started(e *host.Event) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	name := e.Config.Name
-	if len(e.Config.Notify) == 0 {
+	_, inFile := w.own[name]
+	if len(e.Config.Notify) == 0 && !inFile {
 		delete(w.jobs, name)
 		return
 	}
@@ -125,11 +126,11 @@ func happened(r *trace.Row, now int64) int64 {
 // watching returns what alerts need of a job's configuration, from the server's own file if no
 // run of the job has begun here. mu is held.
 func (w *Watcher) watching(name string) (watched, bool) {
-	if of, ok := w.jobs[name]; ok {
-		return of, true
+	of, ok := w.jobs[name]
+	if !ok {
+		of = w.own[name]
 	}
-	of, ok := w.own[name]
-	return of, ok
+	return of, len(of.notify) > 0
 }
 
 // add queues a fact, or merges it into the last fact of its job if that is similar. Of the

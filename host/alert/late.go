@@ -121,14 +121,16 @@ func late(r *operator.JobReport, instant, seen time.Time) (behind []int, is, uns
 	return behind, len(behind) > 0 || len(r.Items) == 0 && !unsure, unsure
 }
 
-// expecting returns the jobs that are expected to end in time: those with a schedule and the
-// setting expect.within.
+// expecting returns the jobs that are expected to end in time: those with notifiers, a schedule
+// and the setting expect.within.
 func (w *Watcher) expecting() map[string]watched {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	all := maps.Clone(w.own)
 	maps.Copy(all, w.jobs)
-	maps.DeleteFunc(all, func(_ string, of watched) bool { return of.expect.Within <= 0 || of.timing.Cron == "" })
+	maps.DeleteFunc(all, func(_ string, of watched) bool {
+		return len(of.notify) == 0 || of.expect.Within <= 0 || of.timing.Cron == ""
+	})
 	return all
 }
 

@@ -339,7 +339,12 @@ func TestJobsWithoutAlerts(t *testing.T) {
 			t.Error(name)
 		}
 	}
-	w := New(Options{Jobs: []job.Config{ignoring}})
+	w := New(Options{Jobs: []job.Config{billing()}})
+	w.Count(&host.Event{Kind: host.EventStart, At: time.Now(), Config: job.Config{Name: "billing"}, Run: "1", Attempt: 1})
+	if ended(w, 0, trace.Failed); len(w.take()) != 0 {
+		t.Error("the registry has no notifier any more")
+	}
+	w = New(Options{Jobs: []job.Config{ignoring}})
 	if ended(w, 0, trace.Missed); len(w.take()) != 1 {
 		t.Error("an instant that is missed is no error of a run")
 	}
