@@ -136,12 +136,16 @@ func (p *backfillPlan) row(r *trace.Row, missed map[int64]bool, why map[int64]st
 	return err
 }
 
-// open notes the instants of item i that began again, by a backfill or a retry that an operator requested, and
-// whose run is open or waits: an earlier row may still say that they were missed.
+// open notes the instants of item i in the range whose run is open or waits: an earlier row may still say that
+// they were missed, and such a run has no row yet.
 func (p *backfillPlan) open(i int, why map[int64]string) {
-	note := func(e protocol.Entry) { // the id of such a run is its instant; a scheduled run has no Trigger
-		if at, err := strconv.ParseInt(e.Trigger, 10, 64); e.Item == i && err == nil {
-			why[at] = "it has begun"
+	note := func(e protocol.Entry) {
+		t := e.Instant
+		if e.Trigger != "" { // of a backfill or a retry, the id of the run is the instant; else it has none
+			t, _ = strconv.ParseInt(e.Trigger, 10, 64)
+		}
+		if at := time.UnixMilli(t); e.Item == i && !at.Before(p.r.From) && at.Before(p.r.To) {
+			why[t] = "it has begun"
 		}
 	}
 	for _, r := range p.view.Runs {

@@ -296,6 +296,20 @@ func TestBackfillThatCannotBe(t *testing.T) {
 	})
 }
 
+// A run that is open or waits has begun, whoever began it. One out of the range is not named.
+func TestBackfillLeavesOutWhatIsOpen(t *testing.T) {
+	t.Parallel()
+	at := time.UnixMilli(60_000)
+	for _, open := range []protocol.Entry{{Instant: 60_000}, {Instant: 61_500, Trigger: "60000"}} {
+		v := &protocol.View{Config: &protocol.Config{Total: 1}, Items: make([]protocol.Item, 1), Runs: []protocol.Runs{{RunsData: &protocol.RunsData{Open: []protocol.Entry{open, {Instant: 59_000}}}}}}
+		p := backfillPlan{name: "j", r: BackfillRange{From: at, To: at.Add(time.Second)}, view: v, due: []int64{60_000}}
+		var b Backfill
+		if _, err := p.item(0, nil, &b); err != nil || !cmp.Equal(b.LeftOut, []BackfillLeftOut{{0, "it has begun", 1, at, at}}) {
+			t.Errorf("%+v: left out %+v, %v", open, b.LeftOut, err)
+		}
+	}
+}
+
 // An instant of several attempts is left out because of the last one, whatever the order of
 // the rows.
 func TestBackfillGoesByTheLastAttempt(t *testing.T) {
