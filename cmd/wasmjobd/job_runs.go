@@ -106,7 +106,7 @@ func jobCancel(o *operatorVerb) *cobra.Command {
 		Long: "The guests of the job's open runs are asked to stop, and ended after their grace; with --now they\n" +
 			"are ended at once. Their rows have the state cancelled, and only job retry runs them again. Runs\n" +
 			"of members of ElasticJob cannot be cancelled. RUN is the id of a run, or its time as history list\n" +
-			"shows it; without it, all open runs are cancelled.",
+			"shows it; without it, all open runs are cancelled, at most 500 at once.",
 		RunE: func(c *cobra.Command, args []string) error {
 			f := operator.CancelFilter{Now: now}
 			if len(args) > 1 {

@@ -34,13 +34,14 @@ type OpenRun struct {
 
 var verbCancel = verb{"cancel runs of", "job cancel"}
 
-// Cancel requests that open runs of a job end, and returns these runs. They get rows of the state
-// cancelled, and are not retried. It returns when the request is written; a member acts on it only
-// while its server reaches the registry.
+// Cancel requests that open runs of a job end, at most 500 at once, and returns these runs. They get
+// rows of the state cancelled, and are not retried. It returns when the request is written; a member
+// acts on it only while its server reaches the registry.
 func (o *Operator) Cancel(ctx context.Context, name string, f CancelFilter) ([]OpenRun, error) {
 	var asked []OpenRun
 	err := o.askBy(ctx, request{verb: verbCancel, job: name, direct: func(v *protocol.View, _ layout.Layout) ([]registry.Op, deed, error) {
 		asked = openRuns(v, f)
+		asked = asked[:min(len(asked), clustertree.MaxCancels)] // the node has no room for more
 		if len(asked) == 0 {
 			return nil, deed{}, failf(host.NotFound, nil, "%s job %s: no server of ours has such a run open", verbCancel.words, name)
 		}
@@ -59,7 +60,7 @@ func (o *Operator) Cancel(ctx context.Context, name string, f CancelFilter) ([]O
 		if err != nil {
 			return nil, deed{}, failf(host.Refused, err, "%s job %s: the requests at %s cannot be read; delete that node", verbCancel.words, name, o.tree.Cancels())
 		}
-		for _, r := range asked[:min(len(asked), clustertree.MaxCancels)] { // the node has no room for more
+		for _, r := range asked {
 			if !all.Add(clustertree.Cancel{Job: name, Item: r.Item, Run: r.Run, Attempt: r.Attempt, Now: f.Now, At: now.UnixMilli()}) {
 				return nil, deed{}, failf(host.Refused, nil, "%s job %s: its name is too long for that; shut the job down instead", verbCancel.words, name)
 			}

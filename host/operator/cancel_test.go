@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/wasmjob/wasmjob/host"
+	"github.com/wasmjob/wasmjob/host/internal/layout/clustertree"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/reason"
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
@@ -78,6 +79,29 @@ func TestRunsAreCancelled(t *testing.T) {
 		end()
 		carrying.Wait()
 		if err := errors.Join(o.Close(), stop(), shared.Close(), reg.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// One request has room for a bounded number of runs, and returns no others.
+func TestCancelOfManyRuns(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		reg := embedded.Memory()
+		long := host.Func(func(ctx context.Context, _ job.Call) job.Outcome {
+			<-ctx.Done()
+			return job.Outcome{Verdict: job.Stopped}
+		})
+		config := job.Config{Name: "j", Cron: "0 0 * * * ?", Shards: clustertree.MaxCancels + 1, Parallel: clustertree.MaxCancels + 1}
+		h, stop := start(t, host.Options{Registry: reg, Namespace: "jobs", Instance: "10.0.0.1@-@a", Jobs: []job.Config{config}, Runner: long})
+		<-h.Ready()
+		time.Sleep(61 * time.Minute)
+		o := operate(t, reg)
+		if got, err := o.Cancel(t.Context(), "j", CancelFilter{}); err != nil || len(got) != clustertree.MaxCancels {
+			t.Errorf("%d runs, %v", len(got), err)
+		}
+		if err := errors.Join(o.Close(), stop(), reg.Close()); err != nil {
 			t.Error(err)
 		}
 	})
