@@ -91,7 +91,7 @@ func (h *Host) loadModules(ctx context.Context) error {
 			loaded <- h.loadCode(ctx, j, c)
 		})
 	}
-	if h.o.Discover || h.o.Created && len(h.jobs) == 0 {
+	if h.o.Discover {
 		return nil // a job of the registry may be able to run
 	}
 	var faults []error

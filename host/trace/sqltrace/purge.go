@@ -160,8 +160,8 @@ func (r *Reader) expired(ctx context.Context, job string, keep Retention) (*expi
 }
 
 // purgeSome deletes a chunk. It first looks up the rows and then deletes them by key, because
-// DELETE with LIMIT is not portable, and looking needs no lock. Rows never change, so those
-// found can still be deleted.
+// DELETE with LIMIT is not portable, and looking needs no lock. What is found may be deleted
+// later, as rows become no younger: only the state of a row taken_over may still change.
 func (s *Store) purgeSome(ctx context.Context, old *expired) (int64, error) {
 	keys, err := s.oldest(ctx, old)
 	if err != nil || len(keys) == 0 {
