@@ -84,7 +84,7 @@ func (l *ledger) backfilled(old *protocol.View, by origin) {
 		case !begun && len(left) == 0 && f.Item >= by.view.Config.Total: // removed together with its item
 		case !begun || run != strconv.FormatInt(f.Instants[0], 10) || !slices.Equal(left, f.Instants[1:]):
 			l.w.breach("backfill", "%s begins %q of item %d, and leaves %v of %v", by, run, f.Item, left, f.Instants)
-		case pausedAt(by.view, by.registryTime()) || shared(by.view) || foreignLeads(by.view):
+		case pausedAt(by.view, by.registryTime()) || shared(by.view) || theyLead(by.view):
 			l.w.breach("backfill", "%s begins %s of item %d, seeing that nothing may begin", by, run, f.Item)
 		case ownerOf(l.v, f.Item) != by.self:
 			l.w.breach("backfill", "%s begins %s of item %d, which belongs to %s", by, run, f.Item, ownerOf(l.v, f.Item))

@@ -143,7 +143,7 @@ func caughtUpHere(e protocol.Entry, by origin) bool {
 // have run it is there or leads. A damaged leader's node counts as foreign.
 func (l *ledger) leftOut(r protocol.Row, by origin) {
 	n, p := len(l.unattended), period(r.Cron)
-	if n == 0 || p == 0 || banned(by.view, by.self) || r.State != protocol.Missed || r.Why.Code == reason.JobPaused || r.Why.Code == reason.ItemDisabled || shared(by.view) || foreignLeads(by.view) || l.w.options.CatchUp == 0 {
+	if n == 0 || p == 0 || banned(by.view, by.self) || r.State != protocol.Missed || r.Why.Code == reason.JobPaused || r.Why.Code == reason.ItemDisabled || shared(by.view) || theyLead(by.view) || l.w.options.CatchUp == 0 {
 		return
 	}
 	if m, ok := by.m.(protocol.Begin); ok && slices.ContainsFunc(m.Own.Open, func(e protocol.Entry) bool { return e.Item == r.Item && e.Cause == protocol.CaughtUp }) {
@@ -159,6 +159,3 @@ func (l *ledger) leftOut(r protocol.Row, by origin) {
 		l.w.breach("caught up", "%s leaves out %d of item %d, the newest that came until nobody was there any more: %s", by, sinceStart(t), r.Item, r.Why)
 	}
 }
-
-// foreignLeads reports whether the leader is no member of ours.
-func foreignLeads(v *protocol.View) bool { return v.Leader != "" && !alive(v, v.Leader) }
