@@ -121,8 +121,9 @@ func (s *search) keep(pid int) {
 	}
 }
 
-// examineAgain lets the next pass examine a process again that may have the mark. A
-// process that was found already, or can have no environment, is not examined again.
+// examineAgain lets the next pass examine a process again that may have the mark, which is a
+// variable in the environment of our commands. A process that was found already, or can have
+// no environment, is not examined again. One that stays unclear is given up after a while.
 func (s *search) examineAgain(pid int, was unclear) {
 	p, ok := look(pid)
 	if _, known := s.ours[pid]; !ok || known || p.bare {

@@ -60,8 +60,9 @@ func (v *View) hasOutcome(e Entry) bool {
 	return v.last(e.Item) > e.Instant
 }
 
-// recordTaken writes the rows of runs that foreign members have taken, except those of which
-// a record has the outcome by now.
+// recordTaken writes the rows of runs of ours that foreign members have taken. A run that was
+// taken by a member of ours after all gets none: the record of that member has the run or its
+// row.
 func recordTaken(s *facts) Mutation {
 	if !s.company.reclaims || s.session.health != Trusted || len(s.evidence.taken) == 0 {
 		return nil
@@ -107,11 +108,11 @@ func (s *State) handled(e Entry) bool {
 }
 
 // reclaimForeign makes pending what a foreign member had open when it died, once it has been
-// gone for half a second. No node has the run's instant; a member of ours has seen it. A pending node
-// that a foreign member wrote, and that no foreign member has taken in time, gets its run
-// here. If a member of ours still runs the item, the run waits until that one ends, as an
-// item has one open run at a time: ElasticJob may have deleted the item's mark and begun it
-// beside that run.
+// gone for half a second. No node has the run's instant; a member of ours has seen it. If a
+// foreign member wrote a pending node, and no foreign member has taken the item within half a
+// second, the instant is written into that node, so that a member of ours can take it. This
+// waits while a member of ours runs the item, as an item has one open run at a time: the dead
+// member may have begun it beside that run, after ElasticJob had deleted the running mark.
 func reclaimForeign(s *facts) Mutation {
 	v := s.view
 	if !s.reclaimsForeign() {

@@ -32,12 +32,13 @@ func (l *ledger) lostForeign(m protocol.ReclaimForeign, by origin) {
 	}
 }
 
-// cameBackUnseen reports whether a foreign member has come back since the view was read,
-// and has written only its instance since. It writes its server's node first, and the
-// transaction checks that node; but no transaction can check that an instance is missing.
-// If the member waits between the two, while the replica of the reclaimer stalls for longer
-// than a grace, the reclaim and the instance have no order. The member's session has ended
-// all the same, so ElasticJob would also have run its open runs again.
+// cameBackUnseen reports whether a foreign member that is there again may be missing in the
+// view v of a reclaim, so that the reclaim is no fault. A member that comes back writes its
+// server's node and then its instance. The transaction checks the first node, which v has in
+// its present version, but no transaction can check that an instance is missing. So a reclaim
+// that was decided between the two writes is not refused, if the reclaimer has waited for
+// longer than the grace. The former session of the member has ended all the same, so
+// ElasticJob would also have run again what it ran.
 func (l *ledger) cameBackUnseen(id protocol.ID, v *protocol.View) bool {
 	version := func(v *protocol.View) int32 {
 		k := slices.IndexFunc(v.Servers, func(s protocol.Server) bool { return s.IP == id.IP() })

@@ -28,7 +28,9 @@ const (
 	codeSessionExpired = -112
 )
 
-// syncPath returns the path of a sync with its length, nil for any other request.
+// syncPath returns the path of ZooKeeper's request sync, after the four bytes of its length;
+// nil for any other request. The path shows whether the sync stands for a request that the
+// client library cannot send.
 func syncPath(p []byte) []byte {
 	if len(p) < atPath || binary.BigEndian.Uint32(p[atOpcode:]) != opSync {
 		return nil
