@@ -67,6 +67,16 @@ func packagesPage(p *project) []byte {
 	return b.Bytes()
 }
 
+// sharedFences says when the writes that several mutations share fail.
+var sharedFences = map[string]string{
+	"delete-pending/pending": "somebody has written the node of the pending run that is deleted",
+	"own/record":             "the sender's own record, which it sets, has another version than in its view",
+	"owners-last/joins":      "a member has joined since the reshard whose last part this is",
+	"pend/assigned":          "a foreign leader has assigned the items since, so the mark of a dead member may be another's by now",
+	"pend/taken":             "a foreign member has taken the item since, so the mark may be another's by now",
+	"reshard-parts/joins":    "a member has joined, or asked for a reshard, since the first part was decided",
+}
+
 func mutationsPage(t *testing.T, p *project) []byte {
 	t.Helper()
 	core := p.folder(t, "host/internal/protocol")
@@ -89,14 +99,19 @@ func mutationsPage(t *testing.T, p *project) []byte {
 		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", m[0], cell(m[0], types[m[0]]), strings.Join(fences[m[1]], ", "))
 		delete(fences, m[1])
 	}
-	b.WriteString("\nLeave, Reshard and Owners delete owners' nodes under the fences of DeleteOwners. Other fences, each `GROUP/NAME` of a group of writes that several mutations share: ")
+	b.WriteString("\nLeave, Reshard and Owners delete owners' nodes under the fences of DeleteOwners. Several mutations share other writes, with the fences of these:\n\n" +
+		"| fence | the write fails if |\n|---|---|\n")
 	var shared []string
 	for _, group := range slices.Sorted(maps.Keys(fences)) {
 		for _, f := range fences[group] {
-			shared = append(shared, "`"+group+"/"+f+"`")
+			name := group + "/" + f
+			if sharedFences[name] == "" {
+				t.Errorf("sharedFences does not say what %s checks", name)
+			}
+			shared = append(shared, name)
+			fmt.Fprintf(&b, "| `%s` | %s |\n", name, sharedFences[name])
 		}
 	}
-	b.WriteString(strings.Join(shared, ", ") + ".\n")
 	b.WriteString("\n## Files by theme\n\nWhat the files of the core are about, by the comments at their heads.\n\n| file of the core | theme |\n|---|---|\n")
 	heads := headsOf(core)
 	for _, h := range heads {

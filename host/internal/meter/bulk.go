@@ -124,8 +124,8 @@ func (m *module) newHelper(op bulkOp) helper {
 	return helper{bulkNames[op.op], []byte{wasm.I32, value, wasm.I32}, nil, m.bulkInPieces(op)}
 }
 
-// growMemory returns the body of a helper that grows the memory. It grows at once, since
-// growing cannot be undone, and pays before the guest can use the new pages.
+// growMemory returns the body of a helper that grows the memory. It grows by all pages in one
+// step, since growing cannot be undone, and then pays for them, before the guest can use them.
 func (m *module) growMemory() []byte {
 	const pages, result = 0, 1
 	c := &asm{b: []byte{1, 1, wasm.I32}} // one group of one local, an i32

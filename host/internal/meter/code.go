@@ -124,7 +124,10 @@ func (w *walk) callsSince(segment int) bool {
 // may then pay for it.
 func (w *walk) endSegment(parent int) { w.current, w.parent = noSegment, parent }
 
-// beginSegment begins a segment before this instruction.
+// beginSegment begins a segment, code with one payment at its begin, before this instruction.
+// price is what the segment costs so far. The segment that ended here becomes its parent: it
+// runs at least as often, so it may pay for both. The first segment of a loop is the loop's
+// head.
 func (w *walk) beginSegment(price int32) {
 	w.current = w.newSegment(segment{parent: int32(w.parent), price: price})
 	if w.newLoop != noLoop {

@@ -136,7 +136,8 @@ func (j *jvm) markReshard(t *thread) {
 }
 
 // reconcile is a thread that asks for a reshard if items belong to members that are not
-// there. It looks each minute, and acts when the interval of the job is over.
+// there. It looks each minute, and acts when the interval of the job is over. A job with
+// staticSharding keeps its items where they are.
 func (j *jvm) reconcile(t *thread) {
 	for done := j.now(); !j.shut; t.sleep(60 * second) {
 		every := j.settings(t).ReconcileEvery
