@@ -58,9 +58,12 @@ func (f *Fake) stateDelete(key string) int32 {
 	return 0
 }
 
-// secretGet reads a secret. One that is not there is not granted, and a strategy has none.
+// secretGet reads a secret. One that is not there is not granted. A strategy has none.
 func (f *Fake) secretGet(name string, buf []byte) int32 {
-	if n := lookUp(f.Secrets, name, buf); n >= 0 && f.phase != sharding {
+	if f.phase == sharding {
+		return answer(ErrWrongPhase)
+	}
+	if n := lookUp(f.Secrets, name, buf); n >= 0 {
 		return n
 	}
 	return answer(ErrDenied)

@@ -96,7 +96,10 @@ func TestElementsAreMarked(t *testing.T) {
 
 func TestShard(t *testing.T) {
 	t.Parallel()
-	f := &Fake{Total: 4, Owners: []int{1, -1}, Instances: []FakeInstance{{ID: "b"}, {ID: "a", Labels: map[string]string{"zone": "x"}}}}
+	f := &Fake{
+		Total: 4, Owners: []int{1, -1}, Instances: []FakeInstance{{ID: "b"}, {ID: "a", Labels: map[string]string{"zone": "x"}}},
+		Secrets: map[string]string{"token": "s"},
+	}
 	code := f.Shard(func(c Context, d Deal) error {
 		if d.Items() != 4 || d.Instances() != 2 || d.ID(0) != "b" || d.ID(2) != "" {
 			t.Errorf("%d items, %d instances", d.Items(), d.Instances())
@@ -120,7 +123,9 @@ func TestShard(t *testing.T) {
 			t.Errorf("assigned twice: %v", err)
 		}
 		_, clock := c.Now()
-		for _, err := range []error{clock, c.Sleep(0), c.Random(make([]byte, 1)), c.ResultString(""), c.Metric("a", 1), c.State().Delete("a")} {
+		_, granted := c.Secret("token")
+		_, other := c.Secret("other")
+		for _, err := range []error{clock, granted, other, c.Sleep(0), c.Random(make([]byte, 1)), c.ResultString(""), c.Metric("a", 1), c.State().Delete("a")} {
 			if !errors.Is(err, ErrWrongPhase) {
 				t.Errorf("in a strategy: %v", err)
 			}
