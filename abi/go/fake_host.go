@@ -18,8 +18,11 @@ func fill(buf []byte, s string) int32 {
 // answer is an error code as the result of a host function.
 func answer(e HostError) int32 { return int32(e) }
 
-// ctxStr reads a text field.
+// ctxStr reads a text field. A strategy is for no run, so it does not have those of a run.
 func (f *Fake) ctxStr(field int32, buf []byte) int32 {
+	if f.phase == sharding && (field == fieldTaskID || field == fieldShardingParam || field == fieldInstanceID || field == fieldRunID) {
+		return answer(ErrNotFound)
+	}
 	switch field {
 	case fieldJobName:
 		return fill(buf, f.JobName)
@@ -150,15 +153,23 @@ func (f *Fake) errorSet(msg string) int32 {
 	return 0
 }
 
-// cancelled asks f.Stop why the run should stop.
+// cancelled asks f.Stop why the run should stop. A strategy is not a run.
 func (f *Fake) cancelled() int32 {
-	if f.Stop == nil {
+	switch {
+	case f.phase == sharding:
+		return answer(ErrWrongPhase)
+	case f.Stop == nil:
 		return int32(Continue)
 	}
 	return int32(f.Stop())
 }
 
-func (f *Fake) progress(done, total int64) { f.Done, f.Goals = done, total }
+// progress keeps how far the run is. In a strategy it does nothing.
+func (f *Fake) progress(done, total int64) {
+	if f.phase != sharding {
+		f.Done, f.Goals = done, total
+	}
+}
 
 // metricAdd adds to a metric, with the host's limits on names and on their number.
 func (f *Fake) metricAdd(name string, value float64) int32 {

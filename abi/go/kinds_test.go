@@ -137,6 +137,40 @@ func TestShard(t *testing.T) {
 	}
 }
 
+// A strategy does not learn where and for which run it assigns, and has nothing to stop or to report.
+func TestAStrategyIsForNoRun(t *testing.T) {
+	t.Parallel()
+	param := "north"
+	f := &Fake{
+		JobName: "j", JobParam: "p", Namespace: "n", ModuleDigest: "d", Seed: "s",
+		TaskID: "t", RunID: "r", Instance: "i", Param: &param, Stop: func() Reason { return StopShutdown },
+	}
+	f.Shard(func(c Context, _ Deal) error {
+		if got := c.JobName() + c.JobParam() + c.Namespace() + c.ModuleDigest() + c.Seed(); got != "jpnds" {
+			t.Errorf("told %q", got)
+		}
+		for _, field := range []int32{fieldTaskID, fieldShardingParam, fieldInstanceID, fieldRunID} {
+			if n := f.ctxStr(field, nil); HostError(n) != ErrNotFound {
+				t.Errorf("field %d: %d", field, n)
+			}
+		}
+		if n := f.cancelled(); HostError(n) != ErrWrongPhase {
+			t.Errorf("cancelled: %d", n)
+		}
+		c.Progress(1, 2)
+		return nil
+	})
+	if f.Done != 0 || f.Goals != 0 {
+		t.Errorf("progress %d of %d", f.Done, f.Goals)
+	}
+	f.Run(func(c Context) error {
+		if got := c.TaskID() + c.RunID() + c.Instance(); got != "tri" || c.Cancelled() != StopShutdown {
+			t.Errorf("a job after it: %q, %v", got, c.Cancelled())
+		}
+		return nil
+	})
+}
+
 // Functions of one entry are refused in another.
 func TestPhases(t *testing.T) {
 	t.Parallel()
