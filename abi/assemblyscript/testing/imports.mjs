@@ -24,6 +24,15 @@ export function imports(host, run, call) {
     return new Uint8Array(call.memory.buffer, at, length);
   };
   const text = (at, length) => new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes(at, length));
+  // A copy of the range: a string if that has the same bytes, which are easier to compare in a test.
+  const kept = (at, length) => {
+    const copy = bytes(at, length).slice();
+    try {
+      return new TextDecoder("utf-8", { ignoreBOM: true, fatal: true }).decode(copy);
+    } catch {
+      return copy;
+    }
+  };
   // Answers a read: with the full length, and the value if it fits.
   const give = (value, at, cap) => {
     if (value === undefined || value === null) return NOT_FOUND;
@@ -128,7 +137,7 @@ export function imports(host, run, call) {
     state_set(key, klen, val, vlen) {
       if (!host.state) return DENIED;
       if (klen <= 0 || klen > 256) return INVALID;
-      call.state.set(text(key, klen), text(val, vlen));
+      call.state.set(text(key, klen), kept(val, vlen));
       return 0;
     },
     state_delete(key, klen) {

@@ -24,7 +24,7 @@ const defaults = {
   ended: undefined, endedReason: undefined,
   /** The input of wasmjob_completed: {succeeded, failed, skipped}; undefined: unknown. */
   fire: undefined,
-  /** The granted state, which runs change; undefined: not granted. */
+  /** key: value of the granted state, which runs change: a string, or a Uint8Array of what is not UTF-8; undefined: not granted. */
   state: undefined,
   /** name: value of the granted secrets. */
   secrets: {},
