@@ -1,6 +1,10 @@
 package main
 
 import (
+	"bytes"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -80,5 +84,25 @@ func TestVerbsByContext(t *testing.T) {
 	}
 	if s := d.end(t); s.ExitStatus() != exitOK {
 		t.Errorf("ended by %v; standard error:\n%s", s, d.errors)
+	}
+}
+
+// A run that no server shows may be at one that did not answer, so it is not said to be nowhere.
+func TestARunMayBeAtASilentServer(t *testing.T) {
+	t.Parallel()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"version":1,"runs":[],"unread":["http://10.0.0.2:8680"]}`)
+	}))
+	t.Cleanup(s.Close)
+	token := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(token, []byte("secret\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out, say bytes.Buffer
+	args := []string{"history", "show", "report/0/2026-01-01T00:02:00Z", "--address", s.URL, "--token-file", token}
+	code := run(t.Context(), args, os.Environ(), strings.NewReader(""), &out, &say)
+	if code != exitUnreachable || !strings.Contains(say.String(), "; without an answer: http://10.0.0.2:8680\n") {
+		t.Errorf("exit code %d\n%s%s", code, &out, &say)
 	}
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"strconv"
 
 	"github.com/wasmjob/wasmjob/host/admin"
 	"github.com/wasmjob/wasmjob/host/config"
@@ -24,11 +23,11 @@ func (h *historyVerb) findAt(ctx context.Context, at config.Context, filter sqlt
 		return err
 	}
 	want := admin.RunsWanted{Job: filter.Job, Item: filter.Item, Run: filter.Run, State: filter.State, Limit: filter.Limit, Cursor: filter.Cursor}
-	if want.Run == "" && !filter.Logs {
-		want.Cause, want.Since, want.Until = filter.Cause, filter.Since, filter.Until
+	if want.Run == "" { // by its id a server shows a run with its logs, and takes no other filter
+		want.Cause, want.Since, want.Until, want.Logs = filter.Cause, filter.Since, filter.Until, filter.Logs
 	}
-	if filter.Logs && want.Run == "" { // named by a time: the id of a scheduled run is its instant
-		want.Run = strconv.FormatInt(filter.Since, 10)
+	if want.Logs {
+		want.Limit = min(want.Limit, admin.MaxLogged)
 	}
 	return untilSignal(ctx, func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, defaultPatience)

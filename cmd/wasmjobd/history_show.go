@@ -47,7 +47,8 @@ func filterOf(text string) (sqltrace.Filter, error) {
 		return sqltrace.Filter{}, usage("%q: %s", text, errRun)
 	}
 	f := sqltrace.Filter{Job: name, Item: &item, Run: run, Limit: sqltrace.MaxLimit}
-	if at, err := time.Parse(time.RFC3339Nano, run); err == nil { // all runs of that millisecond
+	// All runs of that millisecond. No run is of a time before 1970, and a bound that is not positive is none.
+	if at, err := time.Parse(time.RFC3339Nano, run); err == nil && at.UnixMilli() > 0 {
 		f.Run, f.Since, f.Until = "", at.UnixMilli(), at.UnixMilli()+1
 	}
 	return f, nil
@@ -70,15 +71,14 @@ func (h *historyVerb) printShow(ctx context.Context, text, tz string) error {
 		if len(all.rows) > 0 {
 			return h.showRuns(all)
 		}
-		none := noRun(text, filter.Job, all.places, &all.elsewhere)
 		if filter.Run != "" { // only a time can lie among missed instants
-			return none
+			return noRun(text, filter.Job, all)
 		}
 		missed := filter // the newest row of missed instants that begins before this one, and may include it
 		missed.Since, missed.State, missed.Limit = 0, trace.Missed, 1
 		return h.find(ctx, missed, tz, func(all *found) error {
 			if len(all.rows) == 0 || all.rows[0].Last < filter.Since {
-				return none
+				return noRun(text, filter.Job, all)
 			}
 			return h.showRuns(all)
 		})
@@ -108,13 +108,16 @@ func (h *historyVerb) showRuns(all *found) error {
 	return nil
 }
 
-// noRun is the error for a run that was not found.
-func noRun(text, name string, places []string, cluster *elsewhere) error {
-	hint := ""
-	if len(cluster.others) > 0 {
-		hint = "; these servers have histories of their own: " + cluster.names() + ": --with"
+// noRun is the error for a run that was not found. A server or history that did not answer may have it.
+func noRun(text, name string, all *found) error {
+	code, hint := exitNotFound, ""
+	if len(all.elsewhere.others) > 0 {
+		hint = "; these servers have histories of their own: " + all.elsewhere.names() + ": --with"
 	}
-	return exitf(exitNotFound, "there is no such run at %s: %s (see wasmjobd history list --job %s)%s", strings.Join(places, ", "), text, name, hint)
+	if len(all.unread) > 0 {
+		code, hint = exitUnreachable, hint+"; without an answer: "+strings.Join(all.unread, ", ")
+	}
+	return exitf(code, "there is no such run at %s: %s (see wasmjobd history list --job %s)%s", strings.Join(all.places, ", "), text, name, hint)
 }
 
 // printRun shows what the attempts of a run have in common.

@@ -28,8 +28,11 @@ func TestInsideScripts(t *testing.T) {
 		t.Fatal(err)
 	}
 	testscript.Run(t, testscript.Params{
-		Dir:  "testdata/inside",
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"until": until},
+		Dir: "testdata/inside",
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"until": until,
+			"rows":  func(ts *testscript.TestScript, neg bool, args []string) { addRows(t.Context(), ts, neg, args) },
+		},
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("WAT", wat)
 			e.Setenv("HOOK", hook(e))
