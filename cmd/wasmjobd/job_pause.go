@@ -14,10 +14,10 @@ func jobPause(o *operatorVerb) *cobra.Command {
 	var life time.Duration
 	c := &cobra.Command{
 		Use: "pause JOB...", Short: "Pause a job for a while or until it is resumed; one row records the missed instants", Args: cobra.MinimumNArgs(1),
-		Long: "List, show and explain tell who paused the job, why and until when; so does the row of the missed\n" +
-			"instants. With --for or --until the pause ends by itself, by the clock of the registry; an instant\n" +
-			"at its end begins. A new pause replaces the present one. Servers of a release without such ends\n" +
-			"see a pause without an end.",
+		Long: "The output of list, show and explain shows who paused the job, why and until when; so does the\n" +
+			"row of the missed instants. With --for or --until the pause ends by itself, by the clock of the\n" +
+			"registry; an instant at its end begins. A new pause replaces the present one. Servers of a release\n" +
+			"without such ends see a pause without an end.",
 		Example: `  wasmjobd job pause report --for 2h --reason "the database moves"`,
 	}
 	c.Flags().StringVar(&reason, "reason", "", "reason, for the people who see it")
