@@ -20,7 +20,9 @@ func (s *State) Undefined(names, lost []string) []string {
 	})
 }
 
-// undefinedReported handles Reported. A job that was lost meanwhile is still due.
+// undefinedReported handles the input Reported: the log has named the jobs without a file, of
+// which lost are those that a changed file no longer has. A job that a file has lost meanwhile
+// is still to be named.
 func (s *State) undefinedReported(lost []string) {
 	s.reported = true
 	for _, name := range lost {

@@ -61,7 +61,8 @@ func markReshard(s *facts) Mutation {
 }
 
 // reshard assigns all items. It waits until dead members are reclaimed. It also waits until no
-// item that would move or vanish is running, or leaves such items with their owners: see depart.
+// item that would move or vanish is running. If that takes long, it leaves such items with their
+// owners, to move when their runs have ended, and assigns the others.
 func reshard(s *facts) Mutation {
 	v := s.view
 	if !s.company.leads || s.session.leaving || s.session.health != Trusted || !v.Necessary || s.config() == nil || !v.Assignment.Exists || s.deadRecord() != nil || s.tooEarly() {

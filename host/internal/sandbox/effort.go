@@ -192,8 +192,8 @@ func (w *costWalk) endReachable() {
 	w.floor = min(w.floor, w.height)
 }
 
-// enterBlock begins a block, loop or if. A loop and the then-branch begin a part of their
-// own.
+// enterBlock begins a block, loop or if, and notes what holds at its begin. A loop and the
+// then-branch begin a part of their own, which is a basic block of the engine's compiler.
 func (w *costWalk) enterBlock() {
 	params, results := int(w.A), int(w.B)
 	if w.Op == wasm.OpIf {

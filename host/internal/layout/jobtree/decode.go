@@ -36,7 +36,8 @@ type Decoder struct {
 }
 
 // NewDecoder returns a decoder that has seen no node. It shares records with other decoders
-// unless records is nil.
+// unless records is nil. It keeps what a layout needs for later nodes: the names in marks, or
+// the marks of each address, and the nodes of a configuration that has several.
 func (j Job) NewDecoder(records spelling.Records) *Decoder {
 	d := &Decoder{j: j, v: &protocol.View{}, records: records}
 	if j.byAddress() {

@@ -312,8 +312,8 @@ func nodesPage() []byte {
 	for _, r := range clusterNodes {
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", r.path, r.kind, r.value, names(r.by), names(r.until))
 	}
-	b.WriteString("\n## Keys\n\nInstants and moments are in ms since 1970. Zero values are left out. A value *by item* is ranges `[from,to,number]`\n" +
-		"or, above " + strconv.Itoa(protocol.MaxRanges) + " ranges, `{\"numbers\",\"of\"}`.\n\n| value of the node | key | meaning |\n|---|---|---|\n")
+	b.WriteString("\n## Keys\n\nInstants and moments are in ms since 1970. Zero values are left out. A value *by item* is ranges `[from,to,number]`,\n" +
+		"`to` included; above " + strconv.Itoa(protocol.MaxRanges) + " ranges it is `{\"numbers\",\"of\"}`, the different numbers and for each item which of them, from 1.\n\n| value of the node | key | meaning |\n|---|---|---|\n")
 	for _, v := range valueKeys {
 		of := v.of
 		for _, k := range v.keys {
