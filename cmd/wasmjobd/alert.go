@@ -97,7 +97,7 @@ func alertSilence(o *operatorVerb) *cobra.Command {
 			"been sent yet is sent when the silence ends. A new silence replaces the present one.",
 		Example: `  wasmjobd alert silence report --for 1h --reason "the database moves"`,
 	}
-	c.Flags().DurationVar(&life, "for", 0, "`duration`, such as 90m or 12h, at most 30 days")
+	c.Flags().DurationVar(&life, "for", 0, "`duration` of the silence, such as 90m or 12h, at most 30 days; required")
 	c.Flags().StringVar(&why, "reason", "", "reason, for the people who see it")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if !c.Flags().Changed("for") {

@@ -37,7 +37,7 @@ func doctorCommand(term *terminal) *cobra.Command {
 		Example: "  wasmjobd doctor --registry\n  wasmjobd doctor --registry orders --config jobs.toml -o json",
 	}
 	o.files = configFlag(c)
-	c.Flags().BoolVar(&look, "registry", false, "check the registry")
+	c.Flags().BoolVar(&look, "registry", false, "check the jobs of the registry; required without --address")
 	c.Flags().DurationVar(&o.timeout, "timeout", defaultPatience, "how long to wait for the registry or the server")
 	o.elsewhere.add(c)
 	c.RunE = func(c *cobra.Command, names []string) error {

@@ -21,8 +21,8 @@ func jobPause(o *operatorVerb) *cobra.Command {
 		Example: `  wasmjobd job pause report --for 2h --reason "the database moves"`,
 	}
 	c.Flags().StringVar(&reason, "reason", "", "reason, for the people who see it")
-	c.Flags().StringVar(&until, "until", "", "end at this `time`, in RFC 3339")
-	c.Flags().DurationVar(&life, "for", 0, "end after this `duration`, up to a year: 90m, 12h")
+	c.Flags().StringVar(&until, "until", "", "end the pause at this `time`, in RFC 3339")
+	c.Flags().DurationVar(&life, "for", 0, "end the pause after this `duration`, up to a year: 90m, 12h")
 	c.MarkFlagsMutuallyExclusive("until", "for")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		t, asked := operator.PauseTerms{Why: reason, For: life}, "paused"

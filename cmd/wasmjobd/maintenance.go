@@ -37,7 +37,7 @@ func maintenanceStart(o *operatorVerb) *cobra.Command {
 		Long:    "Problems during a maintenance raise no alert. Without --job and --all no job is paused.",
 		Example: `  wasmjobd maintenance start --for 1h --reason "the database moves" --job report`,
 	}
-	c.Flags().DurationVar(&t.For, "for", 0, "`duration`, such as 90m or 12h, at most 30 days")
+	c.Flags().DurationVar(&t.For, "for", 0, "`duration` of the maintenance, such as 90m or 12h, at most 30 days; required")
 	c.Flags().StringVar(&t.Why, "reason", "", "reason, for the people who see it")
 	c.Flags().StringSliceVar(&t.Jobs, "job", nil, "pause this `job`, or several, such as a,b")
 	c.Flags().BoolVar(&t.All, "all", false, "pause all jobs")

@@ -222,7 +222,7 @@ func moduleRollback(o *operatorVerb) *cobra.Command {
 			"goes back to its previous module in the way set goes forward: when every server has it. Repeated,\n" +
 			"it goes back to older ones; module show lists them.",
 	}
-	c.Flags().StringVar(&to, "to", "", "module whose `digest` begins with this")
+	c.Flags().StringVar(&to, "to", "", "module whose `digest` begins with this, instead of the one before")
 	waitFlag(c, &wait)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		o.timeout += wait // --timeout is only for the requests
