@@ -5,6 +5,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/job"
+	"github.com/wasmjob/wasmjob/host/reason"
 )
 
 // admitted is the newest decision about whether the member's server may run the job, kept
@@ -12,7 +13,7 @@ import (
 type admitted struct {
 	file           *job.Config
 	member, barred bool
-	leaves         bool // it leaves since it was barred, even if it may run the job again before it has left
+	leaves         bool // it began to leave when it was barred, and goes on if it may run the job again before it has left
 }
 
 // kept returns what a new session of the member knows of the decision. A session of the
@@ -42,13 +43,18 @@ func (m *member) decideAdmission(v *protocol.View) {
 		return
 	}
 	a.barred = verdict.Barred()
-	a.leaves = a.leaves || a.barred && m.st.Self() != ""
 	m.w.tracef("%s: may run the job: %v %v", m.name(), !a.barred, verdict.Blockers)
 	o := m.options()
 	m.step(protocol.Configured{
 		Slots: o.Slots, Queue: o.Queue, Replace: o.Replace, Finish: o.Finish, Started: o.Started, Completed: o.Completed,
 		Zoneless: o.Zoneless, Barred: a.barred, Retry: o.Retry, CatchUp: o.CatchUp,
 	})
+}
+
+// noted traces a note. One of them says that the member begins to leave.
+func (m *member) noted(n protocol.Note) {
+	m.w.tracef("%s: note: %s", m.name(), n.Why)
+	m.admitted.leaves = m.admitted.leaves || n.Why.Code == reason.LeavingUntilAllowed
 }
 
 // admitted checks that a member begins beside foreign members only with the class that its

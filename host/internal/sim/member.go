@@ -393,7 +393,7 @@ func (m *member) effect(e protocol.Effect) {
 		w.tracef("%s: answer %d %q", m.name(), e.ID, e.Fault)
 		delete(m.asked, e.ID)
 	case protocol.Note:
-		w.tracef("%s: note: %s", m.name(), e.Why)
+		m.noted(e)
 	case protocol.Stop:
 		m.stop(e.Rejoin)
 	case protocol.Sync, protocol.Reread: // handled by the loop
