@@ -57,6 +57,13 @@ func (m *member) noted(n protocol.Note) {
 	m.admitted.leaves = m.admitted.leaves || n.Why.Code == reason.LeavingUntilAllowed
 }
 
+// classMissing reports whether members of 3.0.4 run a job whose root names no class, as that
+// which made it was killed meanwhile. Members of ours stay out until an operator writes one.
+func (l *ledger) classMissing() bool {
+	c, _ := l.w.job.Defined(l.v)
+	return c != nil && c.Facts().Class == "" && l.v.Shared()
+}
+
 // admitted checks that a member begins beside foreign members only with the class that its
 // view shows, since they run that class.
 func (l *ledger) admitted(by origin) {

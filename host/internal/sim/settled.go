@@ -18,6 +18,9 @@ func (l *ledger) settled() {
 		l.alone()
 		return
 	}
+	if l.classMissing() { // members of ours stay out, and assign nothing
+		return
+	}
 	for _, m := range l.w.up() {
 		if registered(l.v, m.st.Self()) == nil {
 			l.w.breach("calm", "%s is up and not registered", m.name())
