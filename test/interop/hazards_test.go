@@ -49,6 +49,7 @@ var hazards = []scenario{
 	{name: "19-death-of-java", job: marksJava, play: deathOfJava},
 	{name: "19-pending-of-java", job: marksPair, play: pendingOfJava},
 	{name: "19-death-of-ours", job: marksOurs, play: deathOfOurs},
+	{name: "19-death-of-a-taker", job: marksTaken, play: deathOfTaker, only: ej3},
 	{name: "22-no-time-zone", job: zoneless, play: staysOut},
 	{name: "24-frozen-holder-of-the-latch", job: usual, play: frozenHolder},
 	{name: "24-frozen-taker", job: marksJava, play: sleepingTaker},

@@ -20,6 +20,7 @@ var (
 	overdueOurs = definition{cron: "0/6 * * * * ?", every: 6 * time.Second, items: 2, params: "0=7500,1=100", misfire: true}
 	marksJava   = definition{cron: never, items: 2, params: "0=100,1=6000", failover: true}
 	marksPair   = definition{cron: never, items: 3, params: "0=100,1=9000,2=9000", failover: true}
+	marksTaken  = definition{cron: "0/15 * * * * ?", every: 15 * time.Second, items: 4, params: "0=4000,1=4000,2=4000,3=4000", failover: true, session: 9 * time.Second}
 	marksOurs   = definition{cron: never, items: 3, params: "0=9000,1=12000,2=7000", failover: true, ours: usualOurs + "parallel = 1\n"}
 )
 
@@ -133,7 +134,43 @@ func deathOfJava(c *cluster) {
 	c.Logf("%v after the death", took)
 }
 
-// sleepingTaker: the same, while a frozen client with ElasticJob's own recipe holds the
+// deathOfTaker: a member of 3.0.4 dies in a run that it has taken over, and an instant comes
+// before its session has ended. The leader of ElasticJob has to assign the items anew, and
+// waits for the running mark, which nobody of ElasticJob deletes then. When the session has
+// ended, the leader takes the run, which it can begin only after that wait.
+func deathOfTaker(c *cluster) {
+	leader := c.javaMember(javaA)
+	c.await("a leader", func() bool { return c.leader() == leader })
+	first, second, ours := c.javaMember(javaB), c.javaMember(javaC), c.ours(oursA)
+	open := func(m *member) bool {
+		return slices.ContainsFunc(c.runs(), func(r check.Run) bool { return r.Member == m.ip && r.End == 0 })
+	}
+	c.await("each to run an item", func() bool { return open(leader) && open(first) && open(second) && open(ours) })
+	item := 0
+	for !strings.HasPrefix(string(c.node(fmt.Sprintf("sharding/%d/instance", item)).Data), first.ip+"@") {
+		item++
+	}
+	first.kill()
+	c.await("the others to be idle", func() bool { return !open(leader) && !open(second) && !open(ours) })
+	leader.signal(syscall.SIGSTOP) // so the other one takes the run
+	taken := c.ran(item, second, time.Now().UnixMilli())
+	leader.signal(syscall.SIGCONT)
+	second.kill()
+	killed := time.Now().UnixMilli()
+	again := c.ran(item, leader, taken.Start)
+	took := time.Duration(again.Start-killed) * time.Millisecond
+	cleared, mine := false, map[int64]bool{} // sessions of our server
+	for _, ch := range c.changes() {
+		if strings.HasPrefix(ch.Path, "instances/"+ours.ip+"@") {
+			mine[ch.Session] = true
+		}
+		cleared = cleared || ch.Path == fmt.Sprintf("sharding/%d/running", item) && ch.Gone && ch.At > killed && mine[ch.Session]
+	}
+	c.check("wasmjobd clears the mark of a dead taker", cleared && c.leader() == leader, "item %d ran again %v after its taker was killed, and nobody of ours deleted its mark, or %s leads", item, took, c.role())
+	c.Logf("%v after the death", took)
+}
+
+// sleepingTaker: the same as deathOfJava, while a frozen client with ElasticJob's own recipe holds the
 // failover latch.
 func sleepingTaker(c *cluster) {
 	java, ours := c.pair(false)
