@@ -140,6 +140,16 @@ func (w *World) undo() {
 	}
 }
 
+// undoAnswered undoes what the member was asked for, again and again until nothing that it
+// was asked for is without an answer: in some layouts a member waits with its requests until
+// a dead member's address is free.
+func (w *World) undoAnswered(m *member, every int64) {
+	w.undo()
+	if len(m.asked) > 0 {
+		w.after(every, func() { w.undoAnswered(m, every) })
+	}
+}
+
 // inUse reports whether the address belongs to a member of ours that is not retired.
 func (w *World) inUse(ip string) bool {
 	return slices.ContainsFunc(w.members, func(m *member) bool { return m.ip == ip && !m.retired })
@@ -185,7 +195,7 @@ func (w *World) command(v *protocol.View, left int64) {
 		w.after(back, w.undo)
 	case 1:
 		w.request(m, protocol.AskItem{Item: w.rng.IntN(v.Config.Total), Disabled: true})
-		w.after(back, w.undo)
+		w.after(back, func() { w.undoAnswered(m, back) })
 	case 2:
 		if len(v.Servers) > 1 && w.banned == "" {
 			s := v.Servers[w.rng.IntN(len(v.Servers))]
