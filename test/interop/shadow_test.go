@@ -77,7 +77,7 @@ func (c *cluster) healthy(place *member) {
 		c.Fatalf("doctor: %v\n%s", err, out)
 	}
 	j := report.Jobs[0]
-	if j.Job != jobName || j.Layout != "2.1" || j.Leader == "" || len(j.Members) != 2 || j.Members[0].Kind != "java" || j.Members[1].Kind != "java" || len(j.Breaks)+len(j.Needs) != 0 {
+	if j.Job != jobName || j.Layout != layouts[*version] || j.Leader == "" || len(j.Members) != 2 || j.Members[0].Kind != "java" || j.Members[1].Kind != "java" || len(j.Breaks)+len(j.Needs) != 0 {
 		c.Errorf("doctor says\n%s", out)
 	}
 }
