@@ -15,6 +15,7 @@ func rareMutants() []mutant {
 		{"reshard: unmonitored marks", "a mark that is left since monitoring was switched off does not keep an item where it is", in("protocol.State.movesRunning", "s.config().MonitorExecution", "true"), script("reshard_foreign_unmonitored")},
 		{"marks: back meanwhile", "nor when its member has come back", without("jobtree.transaction.notBegunElsewhere", `t.stillAway("clear-marks/away", dead)`), script("clear_marks_foreign_back")},
 		{"marks: of a run that was taken", "a mark that outlived its member goes also if another has taken its run", in("protocol.facts.isStray", "!s.view.item(i).taken()", "true"), script("clear_marks_foreign_taken")},
+		{"marks: given back", "nor when its taker has given the item back", without("jobtree.transaction.notBegunElsewhere", `t.fenced("clear-marks/taken", _)`), script("clear_marks_foreign_given_back")},
 		{"marks: written over", "nor when its taker has begun", in("jobtree.transaction.clearMarks", `t.seen("clear-marks/begun", _)`, "registry.AnyVersion"), script("clear_marks_foreign_taken")},
 		{"marks: assigned since the death", "nor one of a dead member's run, when that run is reclaimed", without("jobtree.transaction.unmarkDead", `t.notAssigned("pend/assigned")`), script("reclaim_layout3_assigned")},
 		{"evidence: a second run", "what a member of ElasticJob runs for the second time since an instant is no run of that instant", in("protocol.State.marked", "max(s.view.last(i), at(w.ran, i))", "s.view.last(i)"), script("accounted_foreign_twice")},
