@@ -186,8 +186,8 @@ func (p *replay) call(ctx context.Context) (job.Call, error) {
 	}
 	c := job.Call{
 		Config: p.job, Namespace: p.file.Registry.Namespace, Instance: job.InstanceID(p.row.Instance), TaskID: p.row.TaskID,
-		Total: max(p.job.Shards, p.row.Item+1), // the job may have fewer items by now
-		Item:  p.row.Item, Items: []int{p.row.Item}, Params: map[int]string{},
+		// The job may have fewer items by now.
+		Total: max(p.job.Shards, p.row.Item+1), Item: p.row.Item, Items: []int{p.row.Item}, Params: map[int]string{},
 		RunID: p.r.Run, Attempt: p.row.Attempt, Scheduled: time.UnixMilli(p.row.Instant), Fence: p.row.Fence,
 		Failover: p.row.Cause == trace.Failover, Misfire: p.row.Cause == trace.Misfire, State: p.state,
 	}

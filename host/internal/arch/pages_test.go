@@ -112,6 +112,9 @@ func mutationsPage(t *testing.T, p *project) []byte {
 			fmt.Fprintf(&b, "| `%s` | %s |\n", name, sharedFences[name])
 		}
 	}
+	if len(shared) != len(sharedFences) {
+		t.Errorf("sharedFences has %d fences, of which %d exist", len(sharedFences), len(shared))
+	}
 	b.WriteString("\n## Files by theme\n\nWhat the files of the core are about, by the comments at their heads.\n\n| file of the core | theme |\n|---|---|\n")
 	heads := headsOf(core)
 	for _, h := range heads {

@@ -223,9 +223,8 @@ func (c *Code) guestsFor(ctx context.Context, j job.Config, p *prepared) (guests
 	return moduleGuests{c.store.engine, m}, nil
 }
 
-// prepareStrategy prepares the job's strategy if it is a module. p gets its lease. A host whose
-// Runner replaces modules by functions of the program assigns items by the strategies of
-// ElasticJob alone.
+// prepareStrategy prepares the job's strategy if it is a module. p gets its lease. A host with
+// a Runner of its own loads no modules; its options refuse a job with such a strategy.
 func (c *Code) prepareStrategy(ctx context.Context, j job.Config, p *prepared) error {
 	if j.StrategyModule == "" || c.store.o.Runner != nil {
 		return nil
