@@ -115,7 +115,7 @@ func parseObject(body []byte, fields map[string]any) []fault {
 }
 
 // parseMember parses one member into its field, and returns what is wrong with it; "": nothing. seen has the
-// members before it. It refuses null, which would leave the field as it is.
+// members before it. It refuses null, which would leave the field as it is, or be 0 in a list.
 func parseMember(name string, value json.RawMessage, fields map[string]any, seen map[string]bool) string {
 	to, ok := fields[name]
 	switch {
@@ -125,10 +125,21 @@ func parseMember(name string, value json.RawMessage, fields map[string]any, seen
 		return fmt.Sprintf("%.64q is not known; known are %s", name, strings.Join(slices.Sorted(maps.Keys(fields)), ", "))
 	case seen[name]:
 		return fmt.Sprintf("%q comes twice", name)
-	case string(value) == "null" || json.Unmarshal(value, to) != nil:
+	case hasNull(value) || json.Unmarshal(value, to) != nil:
 		return fmt.Sprintf("%q must be %s", name, kindOf(to))
 	}
 	return ""
+}
+
+// hasNull reports whether a JSON value is null or contains one.
+func hasNull(value json.RawMessage) bool {
+	d := json.NewDecoder(bytes.NewReader(value))
+	for {
+		t, err := d.Token()
+		if err != nil || t == nil {
+			return err == nil
+		}
+	}
 }
 
 // kindOf describes the values that a variable takes.

@@ -83,6 +83,7 @@ func TestProblems(t *testing.T) {
 		{"member in capitals", "POST", "/api/v1/jobs/report:disable", `{"Server":"10.0.0.1"}`, jsonType, 400, codeBadRequest, ""},
 		{"member twice", "POST", "/api/v1/jobs/report:disable", `{"server":"10.0.0.1","server":"10.0.0.2"}`, jsonType, 400, codeBadRequest, ""},
 		{"null", "POST", "/api/v1/jobs/report:disable", `{"server":null}`, jsonType, 400, codeBadRequest, ""},
+		{"null in a list", "POST", "/api/v1/jobs/report:cancel-backfill", `{"items":[1,null]}`, jsonType, 400, codeBadRequest, ""},
 		{"number", "POST", "/api/v1/jobs/report:shutdown", `{"all":1}`, jsonType, 400, codeBadRequest, ""},
 		{"more behind", "POST", "/api/v1/jobs/report:pause", `{}{}`, jsonType, 400, codeBadRequest, ""},
 		{"cut off", "POST", "/api/v1/jobs/report:disable", `{"server":"10.0.`, jsonType, 400, codeBadRequest, ""},
