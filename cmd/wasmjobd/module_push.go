@@ -119,6 +119,9 @@ func (o *operatorVerb) printPush(path string, r operator.PushReport) error {
 			o.term.note("wasmjobd: server %s does not have the module: %s", plain(s.Address), plainUpTo(sentenceLimit, s.Fault))
 		}
 	}
+	for _, why := range r.Unread {
+		o.term.note("wasmjobd: the other servers were not looked for: %s", plainUpTo(sentenceLimit, why))
+	}
 	if r.Saved {
 		o.term.printf("held by    %d of the servers\n", r.Held)
 	}

@@ -25,7 +25,8 @@ func uploadRoute() route {
 		method: http.MethodPost, path: modulesPath, right: operator.Publish, fails: []string{codeInvalid, codeRefused, codeNotFound},
 		does: action{takesType: wasmType, gives: reflect.TypeFor[operator.PushReport](), status: http.StatusOK, reports: true, do: uploadModule},
 		says: "does what `module push` does with a module, uploaded as " + wasmType + `. It examines the module, with a test run, and stores it on this server and the others that take modules. ` +
-			`It does not store a module that cannot run, or cannot run in the "job". With "dry_run" it stores none, and shows what it would refuse`,
+			`It does not store a module that cannot run, or cannot run in the "job". With "dry_run" it stores none, and shows what it would refuse. ` +
+			`"other_servers" says of each other server why it does not have the module, and "unread" why none was looked for`,
 		query: []parameter{
 			{name: "job", says: "a job that is to run it"},
 			{name: "name", says: "a permanent name for it, as orders@1.4.0"},

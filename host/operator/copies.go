@@ -2,6 +2,7 @@ package operator
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -41,7 +42,12 @@ func (o *Operator) spread(ctx context.Context, m peer.Module, token string, self
 	if err != nil {
 		return nil, err
 	}
-	return uploadTo(ctx, m, addresses[:min(len(addresses), maxCopies)], token), nil
+	first := min(len(addresses), maxCopies)
+	copies := uploadTo(ctx, m, addresses[:first], token)
+	for _, a := range addresses[first:] {
+		copies = append(copies, ModuleCopy{Address: a, Fault: fmt.Sprintf("not asked, as a push uploads to %d servers", maxCopies)})
+	}
+	return copies, nil
 }
 
 // peerAddresses returns the addresses at which the servers of the cluster accept modules.

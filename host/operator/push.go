@@ -60,6 +60,7 @@ type PushReport struct {
 	Saved     bool            `json:"saved"`
 	Held      int             `json:"held_by"` // servers that have its bytes on their disk
 	Other     []ModuleCopy    `json:"other_servers"`
+	Unread    []string        `json:"unread,omitempty"` // why other servers were not looked for, if one server has the module
 }
 
 // ModuleSignature is how a module is signed.
@@ -165,8 +166,11 @@ func (o *Operator) save(ctx context.Context, wasm Wasm, p Push, report *PushRepo
 	}
 	if p.Token != "" {
 		copies, err := o.spread(ctx, peer.Module{Digest: report.Digest, Bytes: wasm, Size: wasm.Size(), Signature: p.Signature}, p.Token, p.Self)
-		if err != nil && report.Held == 0 { // else one server has it, which is enough
+		switch {
+		case err != nil && report.Held == 0:
 			return err
+		case err != nil: // one server has it, which is enough
+			report.Unread = append(report.Unread, err.Error())
 		}
 		report.Other = slices.Concat(report.Other, copies)
 		for _, c := range copies {
