@@ -163,7 +163,7 @@ func unanswered(unread []string) string {
 }
 
 // lastAttempts returns the newest row of each item of a run, sorted by item, and the id of the run. run is its
-// id, the time of its instant, or empty for the run that ended badly last.
+// id, the time of its instant, or empty for the newest run with an item whose last attempt did not end well.
 func (o *Operator) lastAttempts(ctx context.Context, name, run string) (last []trace.Row, id string, unread []string, err error) {
 	rows, unread, err := o.attempts(ctx, name, runID(run))
 	if err != nil {
@@ -180,12 +180,7 @@ func (o *Operator) lastAttempts(ctx context.Context, name, run string) (last []t
 		}
 	}
 	if run == "" {
-		var newest trace.Row
-		for _, r := range rows {
-			if endedBadly(r.State) && r.End > newest.End {
-				newest = r
-			}
-		}
+		newest := newestBad(rows)
 		if newest.Run == "" {
 			return nil, "", nil, failf(host.Refused, nil, "%s job %s: no run in the history has ended badly%s", verbRetry.words, name, unanswered(unread))
 		}

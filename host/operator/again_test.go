@@ -114,6 +114,44 @@ func TestItemsRunOnTheirOwn(t *testing.T) {
 	})
 }
 
+// Without the name of a run, Retry takes the newest run that has an item to retry: not a later one that a retry has
+// mended.
+func TestRetryTakesTheNewestRunThatFailed(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		reg, rows := embedded.Memory(), &pile{}
+		var mended atomic.Bool
+		h, stop := start(t, host.Options{
+			Registry: reg, Namespace: "jobs", Instance: "10.0.0.1@-@a", Jobs: []job.Config{{Name: "j", Cron: "0 * * * * ?", Shards: 1}}, Sinks: []trace.Sink{rows},
+			Runner: host.Func(func(context.Context, job.Call) job.Outcome {
+				if mended.Load() {
+					return job.Outcome{Verdict: job.OK}
+				}
+				return job.Outcome{Verdict: job.Failure, Error: "broken"}
+			}),
+		})
+		<-h.Ready()
+		o := operate(t, reg)
+		o.Recall(rows.history)
+		time.Sleep(130 * time.Second) // past two instants
+		mended.Store(true)
+		second := time.Now().Truncate(time.Minute)
+		for _, at := range []time.Time{second, second.Add(-time.Minute)} {
+			want := Asked{Run: strconv.FormatInt(at.UnixMilli(), 10), Items: []int{0}}
+			asked, err := o.Retry(t.Context(), "j", "", nil)
+			if diff := cmp.Diff(want, asked); diff != "" || err != nil {
+				t.Errorf("retry: %s, error %v", diff, err)
+			}
+			time.Sleep(5 * time.Second)
+		}
+		_, err := o.Retry(t.Context(), "j", "", nil)
+		wantCode(t, "retry when all is mended", err, host.Refused)
+		if err := errors.Join(o.Close(), stop(), reg.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // Requests for items that cannot run are refused, and leave nothing behind.
 func TestItemsThatCannotRun(t *testing.T) {
 	t.Parallel()
