@@ -147,10 +147,12 @@ func kindOf(to any) string {
 	switch to.(type) {
 	case *bool:
 		return "true or false"
-	case **int, *int:
+	case **int, *int, *int64:
 		return "a number"
 	case *[]int:
 		return "a list of numbers"
+	case *[]string:
+		return "a list of strings"
 	case *time.Time:
 		return "a time in RFC 3339"
 	}

@@ -3,6 +3,8 @@ package admin
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
+	"reflect"
 	"slices"
 	"testing"
 )
@@ -46,4 +48,34 @@ func FuzzBody(f *testing.F) {
 			t.Errorf("%q is taken for the items %v", body, items)
 		}
 	})
+}
+
+// The fault of a member says what the member takes.
+func TestFaultsOfMembersSayTheirKind(t *testing.T) {
+	t.Parallel()
+	kinds := map[string]string{
+		"boolean": "true or false", "integer": "a number", "string": "a string", "string date-time": "a time in RFC 3339",
+		"array integer": "a list of numbers", "array string": "a list of strings",
+	}
+	schemas := newSchemas()
+	for _, one := range routes() {
+		if one.does.takes == nil {
+			continue
+		}
+		members := membersOf(reflect.New(one.does.takes).Interface())
+		for name, to := range members {
+			s := schemas.of(reflect.TypeOf(to).Elem())
+			kind := fmt.Sprint(s["type"])
+			if format, ok := s["format"]; ok {
+				kind += fmt.Sprint(" ", format)
+			}
+			if items, ok := s["items"].(schema); ok {
+				kind += fmt.Sprint(" ", items["type"])
+			}
+			want := fmt.Sprintf("%q must be %s", name, kinds[kind])
+			if got := parseMember(name, json.RawMessage("{}"), members, nil); kinds[kind] == "" || got != want {
+				t.Errorf("%s %s, %s: %s, not %s", one.method, one.path, kind, got, want)
+			}
+		}
+	}
 }
