@@ -43,7 +43,8 @@ type Options struct {
 	// SharedRuns: Runs has the rows of all servers, as from a common database.
 	SharedRuns bool
 	// Check compares that history, and the rows that others have, with the schedules of the
-	// server's files, with the settings in force; nil others: there are none. Purge deletes rows of it; nil: it cannot.
+	// server's files, with the settings in force; nil others: there are none. Purge deletes rows of it, and returns
+	// their number, also if it ends early; nil: it cannot.
 	Check func(ctx context.Context, want CheckWanted, inForce InForce, others RowsElsewhere) ([]Checked, error)
 	Purge func(context.Context, Purge) (rows int64, err error)
 	// RetryModule is operator.RetryModule for the server's data directory; nil: it has none.

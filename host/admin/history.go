@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -243,13 +244,11 @@ func purgeAction() action {
 			return purgedDocument{}, refuse(http.StatusUnprocessableEntity, codeInvalid, `write "older_than" as a time such as 720h, and numbers of 1 or more`)
 		}
 		rows, err := r.h.o.Purge(r.Context(), p)
+		if !p.Dry && (err == nil || rows > 0) { // also if it ended early, and before the others are asked, which may take long
+			err = cmp.Or(err, r.note("history purge", fmt.Sprintf("job=%s older_than=%s per_job=%d bytes=%d rows=%d", p.Job, p.Age, p.PerJob, p.Bytes, rows)))
+		}
 		if err != nil {
 			return purgedDocument{}, err
-		}
-		if !p.Dry { // before the others are asked, which may take long
-			if err := r.note("history purge", fmt.Sprintf("job=%s older_than=%s per_job=%d bytes=%d rows=%d", p.Job, p.Age, p.PerJob, p.Bytes, rows)); err != nil {
-				return purgedDocument{}, err
-			}
 		}
 		done := Purged{Rows: rows}
 		if !p.Here && r.asksOthers() && !r.h.o.SharedRuns {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"reflect"
 	"strings"
 	"testing"
@@ -83,5 +84,41 @@ func TestHistoryByAddress(t *testing.T) {
 		if w := sent(t, h, http.MethodGet, historyPath+query, fmt.Sprintf("10.0.0.%d:1", i), "Authorization: Bearer viewer"); w.Code != http.StatusUnprocessableEntity && w.Code != http.StatusBadRequest {
 			t.Errorf("%s is answered %d %s", query, w.Code, w.Body)
 		}
+	}
+}
+
+// A purge that ends early has a row in the audit if it has deleted rows, also when its client is gone.
+func TestPurgeThatEndsEarlyIsInTheAudit(t *testing.T) {
+	t.Parallel()
+	s := start(t, "report")
+	var leave context.CancelFunc
+	var rows int64
+	h := NewHandler(Options{Operate: s.operate, Purge: func(ctx context.Context, _ Purge) (int64, error) {
+		leave()
+		<-ctx.Done()
+		return rows, ctx.Err()
+	}})
+	for _, rows = range []int64{0, 500} {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		leave = cancel
+		r := httptest.NewRequestWithContext(ctx, http.MethodPost, purgePath, strings.NewReader(`{"per_job":1}`))
+		r.Header.Set("Content-Type", jsonType)
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		if w.Code != http.StatusServiceUnavailable {
+			t.Errorf("a purge that ended early is answered %d %s", w.Code, w.Body)
+		}
+	}
+	op, err := s.operate(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	audit, err := op.Audit(t.Context(), operator.AuditFilter{})
+	if err != nil || len(audit) != 1 || audit[0].Verb != "history purge" || audit[0].Detail != "job= older_than=0s per_job=1 bytes=0 rows=500" {
+		t.Errorf("%+v, %v", audit, err)
+	}
+	if err := op.Close(); err != nil {
+		t.Error(err)
 	}
 }
