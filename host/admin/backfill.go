@@ -2,6 +2,7 @@ package admin
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -39,6 +40,9 @@ func backfillRoutes(job string) []route {
 		{
 			method: http.MethodPost, path: job + ":cancel-backfill", right: operator.Operate, fails: []string{codeInvalid, codeRefused},
 			does: onJob(func(r *request, name string, b *itemsBody) error {
+				if err := emptyItems(b.Items); err != nil {
+					return err
+				}
 				return r.op.CancelBackfill(r.Context(), name, b.Items)
 			}),
 			says: "drops the instants of a backfill that still wait: of \"items\" or, without it, of all items",
@@ -57,7 +61,7 @@ func backfillJob(r *request) error {
 		return err
 	}
 	key, err := r.key()
-	if err != nil {
+	if err := cmp.Or(err, emptyItems(body.Items)); err != nil {
 		return err
 	}
 	r.recallAll()

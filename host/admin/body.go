@@ -147,7 +147,7 @@ func kindOf(to any) string {
 	switch to.(type) {
 	case *bool:
 		return "true or false"
-	case **int, *int, *int64:
+	case **int, *int, **int64:
 		return "a number"
 	case *[]int:
 		return "a list of numbers"
@@ -157,6 +157,27 @@ func kindOf(to any) string {
 		return "a time in RFC 3339"
 	}
 	return "a string"
+}
+
+// refuseEmpty refuses a member that is there and empty, since the request without it is about more: it is probably a
+// mistake, such as an unset variable in a script.
+func refuseEmpty(name string, empty bool) error {
+	if !empty {
+		return nil
+	}
+	const message = "is empty; give it a value, or leave it out"
+	return refuse(http.StatusUnprocessableEntity, codeInvalid, fmt.Sprintf("%q %s", name, message), fault{Pointer: "/" + name, Message: message})
+}
+
+// emptyItems is refuseEmpty for a list of items; nil: it is not there.
+func emptyItems(items []int) error { return refuseEmpty("items", items != nil && len(items) == 0) }
+
+// textIn returns a text that may be missing, and refuses an empty one.
+func textIn(name string, member *string) (string, error) {
+	if member == nil {
+		return "", nil
+	}
+	return *member, refuseEmpty(name, *member == "")
 }
 
 // escapePointer writes the name of a member as a part of a JSON Pointer.

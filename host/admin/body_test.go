@@ -2,8 +2,10 @@ package admin
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"reflect"
 	"slices"
 	"testing"
@@ -76,6 +78,34 @@ func TestFaultsOfMembersSayTheirKind(t *testing.T) {
 			if got := parseMember(name, json.RawMessage("{}"), members, nil); kinds[kind] == "" || got != want {
 				t.Errorf("%s %s, %s: %s, not %s", one.method, one.path, kind, got, want)
 			}
+		}
+	}
+}
+
+// A member that is there and selects nothing, or stands for no limit, is no request for all.
+func TestEmptyMembersAreNotAll(t *testing.T) {
+	t.Parallel()
+	h := NewHandler(Options{Operate: onMemory, Purge: func(context.Context, Purge) (int64, error) {
+		t.Error("rows are purged")
+		return 0, nil
+	}})
+	for _, c := range [][2]string{
+		{jobsPath + "/report:cancel", `{"run":""}`},
+		{jobsPath + "/report:retry", `{"run":""}`},
+		{jobsPath + "/report:retry", `{"items":[]}`},
+		{jobsPath + "/report:cancel-backfill", `{"items":[]}`},
+		{jobsPath + "/report:backfill", `{"from":"2026-01-31T12:00:00Z","items":[]}`},
+		{jobsPath + "/report:pause", `{"for":"0s"}`},
+		{jobsPath + "/report:pause", `{"until":"0001-01-01T00:00:00Z"}`},
+		{purgePath, `{"job":"","per_job":1}`},
+		{purgePath, `{"older_than":""}`},
+		{purgePath, `{"older_than":"0s"}`},
+		{purgePath, `{"per_job":0}`},
+		{purgePath, `{"older_than":"1h","bytes":0}`},
+	} {
+		w := answered(t, h, http.MethodPost, c[0], c[1], jsonType)
+		if p := problemIn(t, w); w.Code != http.StatusUnprocessableEntity || p.Code != codeInvalid {
+			t.Errorf("%s %s is answered %d %s (%s)", c[0], c[1], w.Code, p.Code, p.Detail)
 		}
 	}
 }

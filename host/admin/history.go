@@ -218,11 +218,35 @@ func checkHistory(r *request) (checkedDocument, error) {
 }
 
 type purgeBody struct {
-	Job       string `json:"job"`
-	OlderThan string `json:"older_than"`
-	PerJob    int    `json:"per_job"`
-	Bytes     int64  `json:"bytes"`
-	Here      bool   `json:"here"`
+	Job       *string `json:"job"`
+	OlderThan *string `json:"older_than"`
+	PerJob    *int    `json:"per_job"`
+	Bytes     *int64  `json:"bytes"`
+	Here      bool    `json:"here"`
+}
+
+// purge converts a body. It refuses values that would stand for no limit.
+func (b *purgeBody) purge() (p Purge, err error) {
+	if p.Job, err = textIn("job", b.Job); err != nil {
+		return p, err
+	}
+	wrong := false
+	if b.OlderThan != nil {
+		p.Age, err = time.ParseDuration(*b.OlderThan)
+		wrong = err != nil || p.Age <= 0
+	}
+	if b.PerJob != nil {
+		p.PerJob = *b.PerJob
+		wrong = wrong || p.PerJob <= 0
+	}
+	if b.Bytes != nil {
+		p.Bytes = *b.Bytes
+		wrong = wrong || p.Bytes <= 0
+	}
+	if wrong {
+		return p, refuse(http.StatusUnprocessableEntity, codeInvalid, `write "older_than" as a time such as 720h, and numbers of 1 or more`)
+	}
+	return p, nil
 }
 
 type purgedDocument struct {
@@ -234,15 +258,11 @@ type purgedDocument struct {
 // purgeAction deletes rows, or counts them in a dry run.
 func purgeAction() action {
 	does := calls(func(r *request, b *purgeBody) (purgedDocument, error) {
-		p := Purge{Job: b.Job, PerJob: b.PerJob, Bytes: b.Bytes, Dry: r.dry(), Here: b.Here}
-		var err error
-		if b.OlderThan != "" {
-			p.Age, err = time.ParseDuration(b.OlderThan)
+		p, err := b.purge()
+		if err != nil {
+			return purgedDocument{}, err
 		}
-		// An age of 0 would stand for no limit.
-		if err != nil || p.Age < 0 || b.OlderThan != "" && p.Age == 0 || p.PerJob < 0 || p.Bytes < 0 {
-			return purgedDocument{}, refuse(http.StatusUnprocessableEntity, codeInvalid, `write "older_than" as a time such as 720h, and numbers of 1 or more`)
-		}
+		p.Dry, p.Here = r.dry(), b.Here
 		rows, err := r.h.o.Purge(r.Context(), p)
 		if !p.Dry && (err == nil || rows > 0) { // also if it ended early, and before the others are asked, which may take long
 			err = cmp.Or(err, r.note("history purge", fmt.Sprintf("job=%s older_than=%s per_job=%d bytes=%d rows=%d", p.Job, p.Age, p.PerJob, p.Bytes, rows)))

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 
@@ -33,14 +34,18 @@ func triggerItems(r *request, name string, b *triggerItemsBody) (askedDocument, 
 }
 
 type retryBody struct {
-	Run   string `json:"run"`
-	Items []int  `json:"items"`
+	Run   *string `json:"run"`
+	Items []int   `json:"items"`
 }
 
 // retryRun retries the failed items of a run.
 func retryRun(r *request, name string, b *retryBody) (askedDocument, error) {
+	run, err := textIn("run", b.Run)
+	if err := cmp.Or(err, emptyItems(b.Items)); err != nil {
+		return askedDocument{}, err
+	}
 	r.recallAll()
-	asked, err := r.op.Retry(r.Context(), name, b.Run, b.Items)
+	asked, err := r.op.Retry(r.Context(), name, run, b.Items)
 	return askedDocument{1, asked}, err
 }
 
@@ -80,14 +85,18 @@ type cancelledDocument struct {
 }
 
 type cancelBody struct {
-	Run  string `json:"run"`
-	Item *int   `json:"item"`
-	Now  bool   `json:"now"`
+	Run  *string `json:"run"`
+	Item *int    `json:"item"`
+	Now  bool    `json:"now"`
 }
 
 // cancelRuns ends open runs of a job.
 func cancelRuns(r *request, name string, b *cancelBody) (cancelledDocument, error) {
-	runs, err := r.op.Cancel(r.Context(), name, operator.CancelFilter{Run: b.Run, Item: b.Item, Now: b.Now})
+	run, err := textIn("run", b.Run)
+	if err != nil {
+		return cancelledDocument{}, err
+	}
+	runs, err := r.op.Cancel(r.Context(), name, operator.CancelFilter{Run: run, Item: b.Item, Now: b.Now})
 	return cancelledDocument{1, runs}, err
 }
 

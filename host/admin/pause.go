@@ -18,13 +18,14 @@ type pauseBody struct {
 // terms converts a body to the terms of a pause.
 func (b *pauseBody) terms() (t operator.PauseTerms, err error) {
 	t.Why = b.Reason
+	// The zero values would stand for no end.
 	if b.Until != "" {
-		if t.Until, err = time.Parse(time.RFC3339, b.Until); err != nil {
+		if t.Until, err = time.Parse(time.RFC3339, b.Until); err != nil || t.Until.IsZero() {
 			return t, noTime("/until", b.Until, "write a time in RFC 3339")
 		}
 	}
 	if b.For != "" {
-		if t.For, err = time.ParseDuration(b.For); err != nil {
+		if t.For, err = time.ParseDuration(b.For); err != nil || t.For == 0 {
 			return t, noTime("/for", b.For, "write a time such as 1h")
 		}
 	}
