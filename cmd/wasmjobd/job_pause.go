@@ -29,7 +29,7 @@ func jobPause(o *operatorVerb) *cobra.Command {
 		switch {
 		case c.Flags().Changed("until"):
 			at, err := time.Parse(time.RFC3339, until)
-			if err != nil {
+			if err != nil || at.IsZero() { // the zero time would stand for no end
 				return usage("--until %s is not a time; write one such as %s", plain(until), time.Now().UTC().Format(time.RFC3339))
 			}
 			t.Until, asked = at, "paused until "+at.Format(time.RFC3339)

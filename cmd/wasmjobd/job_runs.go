@@ -60,11 +60,11 @@ func jobRetry(o *operatorVerb) *cobra.Command {
 			"is dropped, and a row says so. The requested attempt is not retried automatically if the job's\n" +
 			"retries are used up.",
 		RunE: func(c *cobra.Command, args []string) error {
+			name, run, err := jobAndRun(args)
+			if err != nil {
+				return err
+			}
 			return o.ask(c.Context(), func(ctx context.Context, _ *config.File, op cluster) error {
-				name, run := args[0], ""
-				if len(args) > 1 {
-					run = args[1]
-				}
 				asked, err := op.Retry(ctx, name, run, items)
 				if err != nil {
 					return withNearest(ctx, op, name, err)
@@ -75,6 +75,18 @@ func jobRetry(o *operatorVerb) *cobra.Command {
 	}
 	c.Flags().IntSliceVar(&items, "item", nil, "only these `items`, such as 1,3")
 	return c
+}
+
+// jobAndRun returns the job and the run in the arguments JOB [RUN]. It refuses an empty run, which is probably an unset
+// variable in a script; "" means that there is none.
+func jobAndRun(args []string) (job, run string, err error) {
+	if len(args) < 2 {
+		return args[0], "", nil
+	}
+	if args[1] == "" {
+		return "", "", usage("RUN is empty; write the id of a run or its time, or leave it out")
+	}
+	return args[0], args[1], nil
 }
 
 func (o *operatorVerb) printAsked(name string, asked operator.Asked) error {
@@ -108,23 +120,24 @@ func jobCancel(o *operatorVerb) *cobra.Command {
 			"of members of ElasticJob cannot be cancelled. RUN is the id of a run, or its time as history list\n" +
 			"shows it; without it, all open runs are cancelled, at most 500 at once.",
 		RunE: func(c *cobra.Command, args []string) error {
-			f := operator.CancelFilter{Now: now}
-			if len(args) > 1 {
-				f.Run = args[1]
+			name, run, err := jobAndRun(args)
+			if err != nil {
+				return err
 			}
+			f := operator.CancelFilter{Run: run, Now: now}
 			if c.Flags().Changed("item") {
 				f.Item = &item
 			}
 			return o.ask(c.Context(), func(ctx context.Context, _ *config.File, op cluster) error {
-				runs, err := op.Cancel(ctx, args[0], f)
+				runs, err := op.Cancel(ctx, name, f)
 				switch {
 				case err != nil:
-					return withNearest(ctx, op, args[0], err)
+					return withNearest(ctx, op, name, err)
 				case o.term.json():
-					return o.term.printJSON(cancelledRuns{1, args[0], runs})
+					return o.term.printJSON(cancelledRuns{1, name, runs})
 				}
 				for _, r := range runs {
-					o.term.printf("%s: asked run %s of item %d on %s to end\n", plain(args[0]), plain(r.Run), r.Item, plain(string(r.Instance)))
+					o.term.printf("%s: asked run %s of item %d on %s to end\n", plain(name), plain(r.Run), r.Item, plain(string(r.Instance)))
 				}
 				return nil
 			})

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -97,10 +98,27 @@ func guard(term *terminal, c *cobra.Command) {
 	}
 	if verb := c.RunE; verb != nil {
 		c.RunE = func(c *cobra.Command, args []string) error {
+			if err := emptyFlag(c); err != nil {
+				return err
+			}
 			term.started = true
 			return verb(c, args)
 		}
 	}
+}
+
+// selecting are flags that select what a verb acts on, or how it acts.
+var selecting = []string{"address", "context", "cron", "data-dir", "from", "instance", "job", "key", "name", "older-than", "server", "to", "token-file"} // read only
+
+// emptyFlag refuses a flag that selects nothing, which is probably an unset variable in a script. As if the flag were
+// left out, the verb would act on all, or elsewhere.
+func emptyFlag(c *cobra.Command) (err error) {
+	c.Flags().Visit(func(f *pflag.Flag) {
+		if value := f.Value.String(); (value == "" || value == "[]") && slices.Contains(selecting, f.Name) {
+			err = usage("--%s is empty; give it a value, or leave it out", f.Name)
+		}
+	})
+	return err
 }
 
 // inOurWords returns an error that says what to write instead of a refused value, or of flags
