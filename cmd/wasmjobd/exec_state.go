@@ -39,15 +39,19 @@ func (v stateValue) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (v *stateValue) UnmarshalJSON(b []byte) error {
-	var text string
-	if json.Unmarshal(b, &text) == nil {
-		*v = stateValue(text)
+	var text *string // nil: null, which is no value, and would be read as an empty one
+	if json.Unmarshal(b, &text) == nil && text != nil {
+		*v = stateValue(*text)
 		return nil
 	}
 	var binary binaryValue
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.DisallowUnknownFields()
-	if err := d.Decode(&binary); err != nil {
+	err := d.Decode(&binary)
+	if err == nil && binary.Base64 == nil {
+		err = fmt.Errorf("not %.40s", b)
+	}
+	if err != nil {
 		return fmt.Errorf(`a value is a string or {"base64": "..."}: %w`, err)
 	}
 	*v = binary.Base64
@@ -68,6 +72,9 @@ func (s *itemState) open() error {
 		}
 		if err == nil {
 			err = json.Unmarshal(b, &values)
+		}
+		if err == nil && values == nil {
+			err = errors.New("it is null, not an object with values")
 		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return exitf(exitInvalid, "state of the item: %s: %w", s.file, err)

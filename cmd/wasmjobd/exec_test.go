@@ -180,7 +180,7 @@ func TestStateOfAnItem(t *testing.T) {
 	if files, err := os.ReadDir(filepath.Dir(file)); err != nil || len(files) != 1 {
 		t.Errorf("%v, %v", files, err)
 	}
-	for _, text := range []string{`[]`, `{"a":1}`, `{"a":{"base":""}}`, `{"a":{"base64":"?"}}`, ``} {
+	for _, text := range []string{`[]`, `null`, `{"a":1}`, `{"a":null}`, `{"a":{}}`, `{"a":{"base":""}}`, `{"a":{"base64":"?"}}`, `{"a":{"base64":null}}`, ``} {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
