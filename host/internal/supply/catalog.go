@@ -174,7 +174,7 @@ func (c *Catalog) Expected(ctx context.Context, name string) string {
 func (c *Catalog) storeFrom(ctx context.Context, digest string) bool {
 	for _, name := range slices.Sorted(maps.Keys(c.files)) {
 		f := c.files[name]
-		if f.SHA256 != "" && f.SHA256 != digest {
+		if pin := f.pin(); pin != "" && pin != digest {
 			continue
 		}
 		// A registry that has just failed is not asked again at once.

@@ -88,3 +88,27 @@ func TestHoldTakesAFileOfTheCatalog(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A module that the disk has lost comes from the file with its pin again, however the pin is written.
+func TestPinnedFileIsStoredAgain(t *testing.T) {
+	t.Parallel()
+	s := newStore(t)
+	wasm, err := os.ReadFile(kitFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	digest := module.Digest(wasm)
+	for _, pin := range []string{"", digest, "sha256:" + digest} {
+		c := s.NewCatalog(map[string]File{"m": {Path: kitFile, SHA256: pin}})
+		if !c.storeFrom(t.Context(), digest) {
+			t.Errorf("the file with the pin %q is not taken", pin)
+		}
+	}
+	other := s.NewCatalog(map[string]File{"m": {Path: kitFile, SHA256: strings.Repeat("0", 64)}})
+	if other.storeFrom(t.Context(), digest) {
+		t.Error("a file with another pin is taken")
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}
