@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/wasmjob/wasmjob/host/config"
+	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/operator"
 	"github.com/wasmjob/wasmjob/host/trace"
 	"github.com/wasmjob/wasmjob/host/trace/sqltrace"
@@ -34,7 +35,7 @@ func jobExplain(o *operatorVerb) *cobra.Command {
 			"prevented it. It reads the rows in the registry and this server's history, or with --address the\n" +
 			"histories of all servers. If no row has the answer, explain uses the present state of the job and\n" +
 			"its items. Servers that did not answer are listed. Only the newest 1,000 rows up to the instant\n" +
-			"are read; with ITEM, the newest 1,000 of that item.",
+			"are read, and all others of the oldest of their instants; with ITEM, the newest 1,000 of that item.",
 		Example: "  wasmjobd job explain report 3 --at 2026-01-31T02:00:00Z",
 	}
 	c.Flags().StringVar(&at, "at", "", "`instant`: a time as in RFC 3339, or its age, such as 2h (default: the newest instant that was due)")
@@ -68,14 +69,21 @@ func jobExplain(o *operatorVerb) *cobra.Command {
 	return c
 }
 
-// explainedRows bounds the rows that are read from a history.
+// explainedRows bounds the rows that are read from a history at once.
 const explainedRows = 1000
 
 // historyIn returns a function that reads the newest rows of a job from a history.
 func historyIn(rows *sqltrace.Reader) operator.History {
 	return func(ctx context.Context, name string, item *int, upTo time.Time) ([]trace.Row, []string, error) {
 		page, err := rows.Query(ctx, sqltrace.Filter{Job: name, Item: item, Until: upTo.UnixMilli() + 1, Limit: explainedRows})
-		return page.Rows, nil, err
+		all := page.Rows
+		for err == nil && item == nil && page.Next != "" && len(all) < job.MaxShards {
+			// The other rows of the oldest instant, so that of no run some items are missing.
+			oldest := all[len(all)-1].Instant
+			page, err = rows.Query(ctx, sqltrace.Filter{Job: name, Since: oldest, Until: oldest + 1, Limit: explainedRows, Cursor: page.Next})
+			all = append(all, page.Rows...)
+		}
+		return all, nil, err
 	}
 }
 

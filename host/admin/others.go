@@ -5,9 +5,11 @@ import (
 	"crypto/tls"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
+	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/operator"
 	"github.com/wasmjob/wasmjob/host/trace"
 )
@@ -171,6 +173,27 @@ func (r *request) recallAll() {
 	}
 	r.op.Recall(func(ctx context.Context, name string, item *int, upTo time.Time) ([]trace.Row, []string, error) {
 		page, err := r.rows(ctx, RunsWanted{Job: name, Item: item, Until: upTo.UnixMilli() + 1, Limit: maxPage})
-		return page.Rows, page.Unread, err
+		if err != nil || page.Next == "" || item != nil {
+			return page.Rows, page.Unread, err
+		}
+		return r.wholeInstant(ctx, name, page)
 	})
+}
+
+// wholeInstant adds to a page the other rows of its oldest instant, so that of no run some items are missing.
+func (r *request) wholeInstant(ctx context.Context, name string, page RunsPage) (rows []trace.Row, unread []string, err error) {
+	rows, unread = page.Rows, page.Unread
+	oldest := rows[len(rows)-1].Instant
+	for len(rows) < job.MaxShards && page.Next != "" {
+		if page, err = r.rows(ctx, RunsWanted{Job: name, Since: oldest, Until: oldest + 1, Limit: maxPage, Cursor: page.Next}); err != nil {
+			return nil, nil, err
+		}
+		rows = append(rows, page.Rows...)
+		for _, server := range page.Unread {
+			if !slices.Contains(unread, server) {
+				unread = append(unread, server)
+			}
+		}
+	}
+	return rows, unread, nil
 }

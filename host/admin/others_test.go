@@ -370,3 +370,22 @@ func TestRowsWithoutTheOthers(t *testing.T) {
 		t.Errorf("it is answered %d %s", w.Code, w.Body)
 	}
 }
+
+// A retry knows all items of a run, although the histories have more rows of it than a page.
+func TestRetryOfARunWithManyItems(t *testing.T) {
+	t.Parallel()
+	s := start(t, "report")
+	one, two := startPeer(t, s.registry, "127.0.0.1", TLS{}), startPeer(t, s.registry, "10.0.0.2", TLS{})
+	for i := range 3 * maxPage {
+		at, item := []*peerServer{one, two}[i%2], 3*maxPage-1-i
+		row := trace.Row{Job: "report", Item: item, Run: "60000", Attempt: 1, Instant: 60_000, Cause: trace.Schedule, State: trace.Succeeded, End: 60_001}
+		if item == 0 {
+			row.State = trace.Failed
+		}
+		at.rows = append(at.rows, row)
+	}
+	token := one.token(t, "ann", operator.RoleOperator, 0)
+	acquaint(t, token, one, two)
+	<-s.host.Ready()
+	wantRetried(t, s, one.client(t, token, ""), "60000")
+}

@@ -69,8 +69,9 @@ type Explained struct {
 	Param   string         `json:"param,omitempty"` // that replaced the job's
 }
 
-// History returns the newest rows of a job, or of one of its items, up to an instant. unread
-// names servers that may have more, but cannot be asked.
+// History returns the newest rows of a job, or of one of its items, up to an instant. Without an item
+// it returns all rows of each instant that it returns. unread names servers that may have more, but
+// cannot be asked.
 type History func(ctx context.Context, name string, item *int, upTo time.Time) (rows []trace.Row, unread []string, err error)
 
 // Recall sets the history that the Operator reads.
