@@ -34,6 +34,11 @@ type reloadedDocument struct {
 func reload(r *request, _ *nothing) (reloadedDocument, error) {
 	d, err := r.h.o.Reload(r.Context(), r.dry())
 	if err != nil {
+		if host.CodeOf(err) == host.Unknown && !r.dry() { // the server goes on reading, and applies what it reads
+			if noted := r.note("reload", "result unknown"); noted != nil {
+				r.h.o.Log.Warn("a reload is not in the audit", "error", noted)
+			}
+		}
 		p := problemOf(err)
 		if e, ok := errors.AsType[*host.Error](err); ok {
 			if all, ok := e.Err.(interface{ Unwrap() []error }); ok {
