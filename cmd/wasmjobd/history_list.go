@@ -39,6 +39,9 @@ func (f *filterFlags) read(c *cobra.Command) (out sqltrace.Filter, err error) {
 	if out.Until, err = parseMoment("until", f.until, time.Now()); err != nil {
 		return out, err
 	}
+	if f.until != "" && out.Until <= 0 { // it would stand for no bound
+		return out, usage("--until %s: no run is of a time before 1970", f.until)
+	}
 	if c.Flags().Changed("item") {
 		out.Item = &f.item
 	}

@@ -129,6 +129,9 @@ func listHistory(r *request) (runsDocument, error) {
 	}
 	if until != nil {
 		want.Until = *until
+		if want.Until == 0 { // it would stand for no bound, and no run is of a time before 1970
+			return runsDocument{Version: 1, Runs: []runDocument{}}, nil
+		}
 	}
 	if item != nil {
 		n := int(*item)

@@ -78,6 +78,9 @@ func TestHistoryByAddress(t *testing.T) {
 	if err := op.Close(); err != nil {
 		t.Error(err)
 	}
+	if w := sent(t, h, http.MethodGet, historyPath+"?until=0", "10.0.1.1:1", "Authorization: Bearer viewer"); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), `"runs":[]`) {
+		t.Errorf("runs before 1970: %d %s", w.Code, w.Body)
+	}
 	_, err = at(t, c.base, "viewer").PurgeHistory(t.Context(), Purge{PerJob: 1})
 	wantCode(t, "a viewer purges", err, host.Denied, "role viewer")
 	for i, query := range []string{"?limit=0", "?limit=101&logs=true", "?since=x", "?until=-1", "?item=-1", "?state=odd", "?cause=odd", "?logs=null", "?more=1", "/check?from=9&to=9", "/check?to=x"} {
