@@ -56,9 +56,10 @@ func execCommand(term *terminal) *cobra.Command {
 			"  clock, random         the real ones\n" +
 			"With --replay it runs an attempt of the history again, on the machine of the server: the original\n" +
 			"or the named module, with run id, instant, attempt, fencing token and instance of that attempt,\n" +
-			"and with the parameters and grants in the present configuration (--config FILE, by default\n" +
-			"jobs.toml). It lists what differs from the original run. Without --write it changes nothing: new\n" +
-			"state is discarded, files are read-only, and requests other than GET and HEAD are denied.\n\n" +
+			"with the parameter that the run had of its own, and otherwise with the parameters and grants in\n" +
+			"the present configuration (--config FILE, by default jobs.toml). It lists what differs from the\n" +
+			"original run. Without --write it changes nothing: new state is discarded, files are read-only, and\n" +
+			"requests other than GET and HEAD are denied.\n\n" +
 			"The compiled code of recently used modules is stored in the user's cache directory, where no run\n" +
 			"may write. Ctrl-C asks the guest to stop, and ends it when its grace is over; a second one ends\n" +
 			"everything at once. Exit code 8 means that the run failed, 9 that it took too long, 3 that the\n" +

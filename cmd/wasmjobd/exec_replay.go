@@ -194,6 +194,9 @@ func (p *replay) call(ctx context.Context) (job.Call, error) {
 	if task, err := job.ParseTaskID(p.row.TaskID); err == nil { // it has the items that ran together
 		c.Items = task.Items
 	}
+	if p.row.Param != "" { // the parameter of this run alone
+		c.Config.Param = p.row.Param
+	}
 	for _, item := range c.Items {
 		if param, ok := params[item]; ok {
 			c.Params[item] = param

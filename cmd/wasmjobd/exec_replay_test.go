@@ -3,11 +3,15 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/wasmjob/wasmjob/host/trace"
+	"github.com/wasmjob/wasmjob/host/trace/sqltrace"
 )
 
 const replayTOML = `[server]
@@ -141,5 +145,33 @@ func TestExecReplaysTheHistory(t *testing.T) {
 	} {
 		_, say := replay(tt.code, tt.args...)
 		contains(say, tt.say)
+	}
+}
+
+// A run that had a parameter of its own gets that again.
+func TestExecReplaysTheParameterOfARun(t *testing.T) {
+	t.Parallel()
+	dir := serveFolder(t, replayTOML)
+	wasm, err := os.ReadFile("../../abi/conformance/wat/json.wasm")
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "json.wasm"), wasm, 0o600)
+	}
+	if err == nil {
+		err = os.Mkdir(filepath.Join(dir, "data"), 0o700)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := sqltrace.Open(t.Context(), sqltrace.File(filepath.Join(dir, "data", "history.db")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := trace.Row{Job: "context", Item: 1, Run: "t-1", Attempt: 1, Instant: 60_000, Cause: trace.Trigger, State: trace.Succeeded, Digest: "d", Param: "own"}
+	if err := errors.Join(rows.Write(t.Context(), []trace.Row{row}), rows.Close()); err != nil {
+		t.Fatal(err)
+	}
+	out := verb(t, dir, exitOK, "exec", filepath.Join(dir, "json.wasm"), "--replay", "context/1/t-1")
+	if !strings.Contains(out, `"jobParameter":"own"`) {
+		t.Error(out)
 	}
 }
