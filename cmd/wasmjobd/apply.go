@@ -62,7 +62,7 @@ func applyCommand(term *terminal) *cobra.Command {
 	return c
 }
 
-// textsIn returns the jobs of a file, each with the whole text of the file and the digest of its module.
+// textsIn returns the jobs of a file, each with its excerpt of the file and the digest of its module.
 // If a module's file is missing or its artifact cannot be pulled, its jobs have no digest: only a new
 // job needs it, and is refused without it.
 func textsIn(ctx context.Context, term *terminal, path string) ([]operator.JobText, error) {
@@ -77,6 +77,10 @@ func textsIn(ctx context.Context, term *terminal, path string) ([]operator.JobTe
 	if len(f.Jobs) == 0 {
 		return nil, exitf(exitInvalid, "%s has no job", path)
 	}
+	of, err := config.Excerpts(content) // the whole text could be too large for a request
+	if err != nil {
+		return nil, err
+	}
 	modules := map[string]string{}
 	for _, m := range f.Modules {
 		modules[m.Name] = cmp.Or(m.SHA256, m.Artifact, m.Path)
@@ -84,7 +88,10 @@ func textsIn(ctx context.Context, term *terminal, path string) ([]operator.JobTe
 	var all []operator.JobText
 	digests := map[string]string{} // by module, so that none is read twice
 	for _, j := range f.Jobs {
-		t := operator.JobText{Name: j.Name, TOML: string(content)}
+		t := operator.JobText{Name: j.Name}
+		if t.TOML, err = of(j.Name); err != nil {
+			return nil, err
+		}
 		module := modules[j.Module]
 		if known, ok := digests[module]; ok {
 			t.Digest = known

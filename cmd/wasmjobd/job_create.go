@@ -99,7 +99,6 @@ func (f *createFlags) text(c *cobra.Command, term *terminal, name string) (opera
 	if err != nil {
 		return t, exitf(exitInvalid, "read the job: %w", err)
 	}
-	t.TOML = string(content)
 	all, err := config.Parse(f.from, content, config.Options{Elsewhere: true, AfterAny: true})
 	if err != nil {
 		return t, exitf(exitInvalid, "the job cannot be read:\n%w", err)
@@ -107,6 +106,13 @@ func (f *createFlags) text(c *cobra.Command, term *terminal, name string) (opera
 	i := slices.IndexFunc(all.Jobs, func(j job.Config) bool { return j.Name == name })
 	if i < 0 {
 		return t, exitf(exitNotFound, "%s has no table [jobs.%s]", f.from, name)
+	}
+	of, err := config.Excerpts(content) // the whole text could be too large for a request
+	if err == nil {
+		t.TOML, err = of(name)
+	}
+	if err != nil {
+		return t, err
 	}
 	for _, m := range all.Modules {
 		if module == "" && m.Name == all.Jobs[i].Module {

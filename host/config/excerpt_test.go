@@ -1,0 +1,97 @@
+package config
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/wasmjob/wasmjob/host/job"
+)
+
+// An excerpt says of its job what the whole configuration says, and has no other job.
+func TestExcerpts(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(sample)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const odd = "\ufeff" + `
+[defaults]
+timeout = "1m"
+strategy_module = "deal"
+[calendars.feast]
+days = ["12-25"]
+[modules]
+a.source = "file:a.wasm"
+"b c" = { source = "oci://registry.example/b:1", sha256 = "` + "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef" + `" }
+deal.source = "file:deal.wasm"
+unused.source = "file:unused.wasm"
+[jobs.a]
+module = "a"
+cron = "0 0 3 * * ?"
+shards = 3
+param = """
+two "lines"
+of text \u0001 \\"""
+item_params = { 0 = "x", 2 = "z" }
+except = ["feast", "2026-01-01"]
+config = { "a.b" = '', c = 'C:\' }
+allow.env = { TZ = "$${x}" }
+retry.attempts = 2
+[jobs."b c"]
+module = "b c"
+after = ["a"]
+shards = 1
+limits.instance = { pool = 2, max_uses = 3 }
+`
+	for _, text := range []string{string(text), odd} {
+		o := Options{Elsewhere: true, AfterAny: true}
+		whole, err := Parse("jobs.toml", []byte(text), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		of, err := Excerpts([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range whole.Jobs {
+			excerpt, err := of(want.Name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := Parse("jobs.toml", []byte(excerpt), o)
+			if err != nil {
+				t.Fatalf("%v\n%s", err, excerpt)
+			}
+			if diff := cmp.Diff([]job.Config{want}, got.Jobs, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("%s\n%s", diff, excerpt)
+			}
+			if strings.Contains(excerpt, "unused") {
+				t.Errorf("it has a module that its job does not have:\n%s", excerpt)
+			}
+		}
+	}
+	if _, err := Excerpts([]byte("[")); err == nil {
+		t.Error("a text that is no TOML has excerpts")
+	}
+}
+
+// An excerpt does not grow with the number of other jobs.
+func TestExcerptsAreSmall(t *testing.T) {
+	t.Parallel()
+	var text strings.Builder
+	for i := range 5000 {
+		fmt.Fprintf(&text, "[modules.m%d]\nsource = \"file:m\"\n[jobs.j%d]\nmodule = \"m%d\"\nschedule = \"manual\"\nshards = 1\n", i, i, i)
+	}
+	of, err := Excerpts([]byte(text.String()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if one, err := of("j4999"); err != nil || len(one) > 200 {
+		t.Errorf("%d bytes, %v", len(one), err)
+	}
+}
