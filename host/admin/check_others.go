@@ -141,10 +141,11 @@ func touching(ctx context.Context, c *Client, name string, from, to int64, take 
 // advance would be asked for ever, so a repeated cursor ends it.
 func pages(ctx context.Context, c *Client, want RunsWanted, after int64, take func([]trace.Row) error) error {
 	for want.Limit = maxPage; ; {
-		page, err := pageOf(ctx, c, want)
+		page, limit, err := pageOf(ctx, c, want)
 		if err != nil {
 			return err
 		}
+		want.Limit = limit
 		rows := slices.DeleteFunc(page.Rows, func(r trace.Row) bool { return want.Job != "" && r.Job != want.Job || max(r.Instant, r.Last) <= after })
 		for i := range rows {
 			rows[i].Result, rows[i].Error, rows[i].Log, rows[i].Metrics = "", "", "", ""
@@ -156,9 +157,9 @@ func pages(ctx context.Context, c *Client, want RunsWanted, after int64, take fu
 	}
 }
 
-// pageOf requests one page, with a limit of its time.
-func pageOf(ctx context.Context, c *Client, want RunsWanted) (RunsPage, error) {
+// pageOf requests one page, with a limit of its time. limit is how many rows it may have.
+func pageOf(ctx context.Context, c *Client, want RunsWanted) (page RunsPage, limit int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, pageTime)
 	defer cancel()
-	return c.Runs(ctx, want)
+	return c.fittingRuns(ctx, want)
 }

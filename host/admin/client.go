@@ -178,9 +178,17 @@ func (c *Client) read(ctx context.Context, method, path string, body, to any) er
 	return c.decode(answer.Body, method, to)
 }
 
+// errLargeAnswer is the error of an answer that has more bytes than the client takes.
+var errLargeAnswer = errors.New("it is too large")
+
 // decode reads the document of an answer.
 func (c *Client) decode(body io.Reader, method string, to any) error {
-	if err := json.NewDecoder(io.LimitReader(body, cmp.Or(c.most, maxAnswer))).Decode(to); err != nil {
+	within := &io.LimitedReader{R: body, N: cmp.Or(c.most, maxAnswer)}
+	err := json.NewDecoder(within).Decode(to)
+	if err != nil && within.N <= 0 {
+		err = errLargeAnswer
+	}
+	if err != nil {
 		return lost(method, c.path, fmt.Errorf("read the answer: %w", err))
 	}
 	return nil

@@ -1,7 +1,9 @@
 package admin
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -53,6 +55,22 @@ func (c *Client) Runs(ctx context.Context, want RunsWanted) (page RunsPage, err 
 		page.Rows = append(page.Rows, d.Runs[i].row())
 	}
 	return page, nil
+}
+
+// fewRows are so few that an answer has room for them, however large their texts are.
+const fewRows = 10
+
+// fittingRuns is Runs for several runs. It asks for fewer rows if an answer is too large; limit is how many the page
+// may have.
+func (c *Client) fittingRuns(ctx context.Context, want RunsWanted) (page RunsPage, limit int, err error) {
+	want.Limit = cmp.Or(want.Limit, defaultPage)
+	for {
+		page, err = c.Runs(ctx, want)
+		if !errors.Is(err, errLargeAnswer) || want.Limit <= fewRows || want.Run != "" {
+			return page, want.Limit, err
+		}
+		want.Limit = max(want.Limit/10, fewRows)
+	}
 }
 
 // RunsPage is a page of rows.

@@ -98,6 +98,7 @@ type Handler struct {
 	nonces                nonces        // of requests from other servers
 	uploads               chan struct{} // a slot for each upload in progress
 	mostRows              int           // limit of rows that a check gets from other servers at once
+	mostBytes             int64         // limit of another server's answer
 	checkTime, doctorTime time.Duration // for asking other servers
 
 	// streams counts the streams of callers, and relayed those that other servers request. relayedFor counts
@@ -128,7 +129,7 @@ func NewHandler(o Options) *Handler {
 		relayed:    streams{most: maxRelayed, each: maxStreamsEach, of: map[string]int{}, refusal: "the server sends at most %d streams to others, %d of them to one server for one caller; try again"},
 		relayedFor: streams{most: maxRelayed, each: maxRelayed / 2, of: map[string]int{}, refusal: "the server sends at most %d streams to others, %d of them for one caller; try again"},
 		nonces:     nonces{until: map[string]time.Time{}},
-		uploads:    make(chan struct{}, uploadsAtOnce), mostRows: maxElsewhere, checkTime: checkTime, doctorTime: doctorTime,
+		uploads:    make(chan struct{}, uploadsAtOnce), mostRows: maxElsewhere, mostBytes: maxOther, checkTime: checkTime, doctorTime: doctorTime,
 	}
 	// A pattern of the mux cannot end with a verb, so routes that differ only in the verb have one pattern together.
 	called := map[string]verbs{}     // by the pattern

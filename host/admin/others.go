@@ -87,7 +87,7 @@ func (r *request) clientOf(to operator.Server, do operator.Right) (*Client, erro
 		return nil, err
 	}
 	at := u.Scheme + "://" + u.Host
-	return &Client{path: at, base: at, most: maxOther, transport: asking{r.h.o.Servers, to, askedAs(r.caller.Caller, do)}}, nil
+	return &Client{path: at, base: at, most: r.h.mostBytes, transport: asking{r.h.o.Servers, to, askedAs(r.caller.Caller, do)}}, nil
 }
 
 // unlisted returns the servers that only a job knows, or any job if name is empty.
@@ -138,28 +138,46 @@ func (r *request) rows(ctx context.Context, want RunsWanted) (RunsPage, error) {
 		return RunsPage{Rows: rows, Next: next}, err
 	}
 	clients, unread := r.others(ctx, want.Job, operator.View)
-	var mu sync.Mutex // guards rows and more
-	more := next != ""
+	var mu sync.Mutex // guards rows, more and end
+	more := false
+	var end trace.Place // of the pages that have a next one, the newest last row: of older rows some may be missing
+	add := func(page RunsPage) {
+		if n := len(page.Rows); page.Next != "" && n > 0 {
+			if last := trace.PlaceOf(&page.Rows[n-1]); !more || last.Compare(end) > 0 {
+				more, end = true, last
+			}
+		}
+	}
+	add(RunsPage{Rows: rows, Next: next})
 	limit := want.Limit
 	if limit <= 0 {
 		limit = defaultPage
 	}
+	beyond := false // there are more than limit rows
+	after, noCursor := trace.ParsePlace(want.Cursor)
 	unanswered := operator.AskAll(ctx, clients, func(ctx context.Context, _ string, c *Client) error {
-		page, err := c.Runs(ctx, want)
+		page, _, err := c.fittingRuns(ctx, want)
 		if err != nil {
 			return err
 		}
+		if noCursor == nil { // a server that does not advance would be asked for ever
+			page.Rows = slices.DeleteFunc(page.Rows, func(r trace.Row) bool { return trace.PlaceOf(&r).Compare(after) >= 0 })
+		}
 		mu.Lock()
 		defer mu.Unlock()
+		add(page)
 		// Two servers may have the same row, which counts once.
 		rows = trace.Newest(append(rows, page.Rows...), func(r *trace.Row) *trace.Row { return r })
-		if page.Next != "" || len(rows) > limit {
-			more, rows = true, rows[:min(len(rows), limit)]
+		if len(rows) > limit {
+			beyond, rows = true, rows[:limit]
 		}
 		return nil
 	})
+	if more {
+		rows = slices.DeleteFunc(rows, func(r trace.Row) bool { return trace.PlaceOf(&r).Compare(end) < 0 })
+	}
 	page := RunsPage{Rows: rows, Unread: append(unanswered, unread...)}
-	if more && len(rows) > 0 {
+	if (more || beyond) && len(rows) > 0 {
 		page.Next = trace.PlaceOf(&rows[len(rows)-1]).String() // a cursor for every server
 	}
 	return page, nil
@@ -172,21 +190,28 @@ func (r *request) recallAll() {
 		return
 	}
 	r.op.Recall(func(ctx context.Context, name string, item *int, upTo time.Time) ([]trace.Row, []string, error) {
-		page, err := r.rows(ctx, RunsWanted{Job: name, Item: item, Until: upTo.UnixMilli() + 1, Limit: maxPage})
-		if err != nil || page.Next == "" || item != nil {
-			return page.Rows, page.Unread, err
+		rows, unread, next, err := r.rowsUpTo(ctx, RunsWanted{Job: name, Item: item, Until: upTo.UnixMilli() + 1, Limit: maxPage}, maxPage)
+		if err != nil || next == "" || item != nil {
+			return rows, unread, err
 		}
-		return r.wholeInstant(ctx, name, page)
+		// The other rows of the oldest instant, so that of no run some items are missing.
+		oldest := rows[len(rows)-1].Instant
+		rest, also, _, err := r.rowsUpTo(ctx, RunsWanted{Job: name, Since: oldest, Until: oldest + 1, Limit: maxPage, Cursor: next}, job.MaxShards)
+		for _, server := range also {
+			if !slices.Contains(unread, server) {
+				unread = append(unread, server)
+			}
+		}
+		return append(rows, rest...), unread, err
 	})
 }
 
-// wholeInstant adds to a page the other rows of its oldest instant, so that of no run some items are missing.
-func (r *request) wholeInstant(ctx context.Context, name string, page RunsPage) (rows []trace.Row, unread []string, err error) {
-	rows, unread = page.Rows, page.Unread
-	oldest := rows[len(rows)-1].Instant
-	for len(rows) < job.MaxShards && page.Next != "" {
-		if page, err = r.rows(ctx, RunsWanted{Job: name, Since: oldest, Until: oldest + 1, Limit: maxPage, Cursor: page.Next}); err != nil {
-			return nil, nil, err
+// rowsUpTo returns pages of rows until there are most rows, with what comes after them.
+func (r *request) rowsUpTo(ctx context.Context, want RunsWanted, most int) (rows []trace.Row, unread []string, next string, err error) {
+	for {
+		page, err := r.rows(ctx, want)
+		if err != nil {
+			return nil, nil, "", err
 		}
 		rows = append(rows, page.Rows...)
 		for _, server := range page.Unread {
@@ -194,6 +219,9 @@ func (r *request) wholeInstant(ctx context.Context, name string, page RunsPage) 
 				unread = append(unread, server)
 			}
 		}
+		if page.Next == "" || len(rows) >= most {
+			return rows, unread, page.Next, nil
+		}
+		want.Cursor = page.Next
 	}
-	return rows, unread, nil
 }
