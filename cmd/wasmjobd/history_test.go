@@ -204,3 +204,40 @@ func TestOldRowsAreDeletedAfterTheTablesAreMade(t *testing.T) {
 		}
 	})
 }
+
+// An answer of a server has few megabytes of texts, whatever the rows have, and the next one goes on. Of a single run it
+// has all attempts.
+func TestAnswersWithRowsAreBounded(t *testing.T) {
+	t.Parallel()
+	const count = 200
+	s, err := sqltrace.Open(t.Context(), sqltrace.File(filepath.Join(t.TempDir(), "history.db")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rows []trace.Row
+	for i := range count {
+		rows = append(rows, trace.Row{Job: "j", Run: "60000", Attempt: i + 1, Instant: 60_000, Cause: trace.Schedule, State: trace.Failed, Result: strings.Repeat("x", sqltrace.MaxResult)})
+	}
+	if err := s.Write(t.Context(), rows); err != nil {
+		t.Fatal(err)
+	}
+	item, found, pages := 0, 0, 0
+	for want := (admin.RunsWanted{Job: "j", Limit: count}); ; pages++ {
+		page, next, err := runsOf(s)(t.Context(), want)
+		if found += len(page); err != nil || len(page)*sqltrace.MaxResult > pageBytes+2*sqltrace.MaxResult {
+			t.Fatalf("a page has %d rows, %v", len(page), err)
+		}
+		if want.Cursor = next; next == "" {
+			break
+		}
+	}
+	if found != count || pages == 0 {
+		t.Errorf("%d rows, %d pages before the last one", found, pages)
+	}
+	if page, next, err := runsOf(s)(t.Context(), admin.RunsWanted{Job: "j", Item: &item, Run: "60000", Limit: count}); err != nil || len(page) != count || next != "" {
+		t.Errorf("a run has %d attempts, %v", len(page), err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}

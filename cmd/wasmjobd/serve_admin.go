@@ -314,11 +314,20 @@ func writeSecret(name, text string) error {
 	return errors.Join(err, f.Close())
 }
 
+// pageBytes limits the texts of the rows in one answer: many requests are answered at once, and a row may
+// have 80 KiB of texts. It is as much as a server takes of another one. So a server of an earlier release, which
+// expects all wanted rows of a page that has a next one, refuses a shorter page.
+const pageBytes = 8 << 20
+
 // runsOf returns a function that reads pages of a history for operators. A request for one run always
-// gets its logs.
+// gets its logs, and all attempts.
 func runsOf(rows *sqltrace.Store) admin.Runs {
 	return func(ctx context.Context, w admin.RunsWanted) ([]trace.Row, string, error) {
-		page, err := rows.Query(ctx, sqltrace.Filter{Job: w.Job, Item: w.Item, Run: w.Run, State: w.State, Cause: w.Cause, Since: w.Since, Until: w.Until, Limit: w.Limit, Cursor: w.Cursor, Logs: w.Logs || w.Run != ""})
+		f := sqltrace.Filter{Job: w.Job, Item: w.Item, Run: w.Run, State: w.State, Cause: w.Cause, Since: w.Since, Until: w.Until, Limit: w.Limit, Bytes: pageBytes, Cursor: w.Cursor, Logs: w.Logs}
+		if w.Run != "" {
+			f.Bytes, f.Logs = 0, true
+		}
+		page, err := rows.Query(ctx, f)
 		if errors.Is(err, sqltrace.ErrCursor) {
 			err = &host.Error{Code: host.Invalid, Msg: "go on where a page ended", Err: err} // the caller wrote the cursor
 		}

@@ -71,7 +71,7 @@ func historyRoutes() []route {
 			method: http.MethodGet, path: historyPath, right: operator.View, does: shows(listHistory), fails: []string{codeInvalid},
 			served: func(o *Options) bool { return o.Runs != nil },
 			says: "answers with a page of rows of all jobs, from the histories of all servers, as `history list -o json`. With \"logs\" the rows are as `history export` has them, " +
-				"at most " + strconv.Itoa(MaxLogged) + ". \"unread\" names servers that did not answer and may have more rows",
+				"at most " + strconv.Itoa(MaxLogged) + ". With long texts a page has fewer rows, and a next one. \"unread\" names servers that did not answer and may have more rows",
 			query: append(pageParameters("rows"),
 				parameter{name: "job", says: "the name of a job"},
 				parameter{name: "item", says: "the number of an item", takes: itemSchema},

@@ -180,7 +180,7 @@ func runRoutes() []route {
 		{
 			method: http.MethodGet, path: jobsPath + "/{job}/runs", right: operator.View, does: shows(listRuns), served: served, fails: []string{codeInvalid},
 			says: "answers with a page of the job's rows in the histories of all servers, as `history list -o json`: \"limit\" rows (100, at most 1000), " +
-				"and in \"next\" and the header Link the \"cursor\" of the next page",
+				"and in \"next\" and the header Link the \"cursor\" of the next page. With long texts a page has fewer rows, and a next one",
 			query: append(pageParameters("rows"),
 				parameter{name: "item", says: "the number of an item", takes: itemSchema},
 				parameter{name: "state", says: "a state of runs", oneOf: textsOf(trace.States())},

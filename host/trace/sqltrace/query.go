@@ -22,6 +22,9 @@ type Filter struct {
 	Since, Until int64
 	// Limit is the number of rows on a page: DefaultLimit if 0, MaxLimit at most.
 	Limit int
+	// Bytes ends a page after the row whose texts exceed it, so that it takes little memory; 0: there is no
+	// such bound.
+	Bytes int
 	// Cursor is Page.Next of the previous page.
 	Cursor string
 	// Logs selects the guests' logs as well.
@@ -53,15 +56,17 @@ func (r *Reader) Query(ctx context.Context, f Filter) (Page, error) {
 		return Page{}, err
 	}
 	var page Page
+	texts := 0
 	for row, err := range r.scan(ctx, query, args) {
 		if err != nil {
 			return Page{}, err
 		}
-		if len(page.Rows) == limit {
-			page.Next = After(&page.Rows[limit-1])
+		if n := len(page.Rows); n == limit || f.Bytes > 0 && texts > f.Bytes {
+			page.Next = After(&page.Rows[n-1])
 			break
 		}
 		page.Rows = append(page.Rows, row)
+		texts += len(row.Result) + len(row.Error) + len(row.Log) + len(row.Metrics)
 	}
 	return page, nil
 }

@@ -3,7 +3,9 @@ package sqltrace_test
 import (
 	"cmp"
 	"errors"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -194,6 +196,53 @@ func TestPagesHaveAnIndex(t *testing.T) {
 		steps, err := s.Plan(t.Context(), f)
 		if err != nil || len(steps) != 1 || !strings.Contains(steps[0]+" ", " USING INDEX wasmjobd_run_"+index+" ") {
 			t.Errorf("%s: %q, %v", index, steps, err)
+		}
+	}
+}
+
+// A page ends where its texts exceed a bound, and the next one goes on there. A larger row has its own page.
+func TestPagesAreBoundedInBytes(t *testing.T) {
+	t.Parallel()
+	s := open(t, sqltrace.File(filepath.Join(t.TempDir(), "history.db")))
+	var rows []trace.Row
+	for i := range 10 {
+		at := int64(1000 * (i + 1))
+		rows = append(rows, trace.Row{
+			Job: "j", Run: strconv.FormatInt(at, 10), Attempt: 1, Instant: at, Cause: trace.Schedule, State: trace.Failed,
+			Result: strings.Repeat("r", 300), Error: strings.Repeat("e", 200), Log: strings.Repeat("l", 500), HasLog: true,
+		})
+	}
+	if err := s.Write(t.Context(), rows); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		f    sqltrace.Filter
+		want []int // rows of each page
+	}{
+		{sqltrace.Filter{}, []int{10}},
+		{sqltrace.Filter{Bytes: 5000}, []int{10}}, // 5000 are not more
+		{sqltrace.Filter{Bytes: 4999, Limit: 4}, []int{4, 4, 2}},
+		{sqltrace.Filter{Bytes: 1600}, []int{4, 4, 2}},
+		{sqltrace.Filter{Bytes: 1600, Logs: true}, []int{2, 2, 2, 2, 2}},
+		{sqltrace.Filter{Bytes: 1}, []int{1, 1, 1, 1, 1, 1, 1, 1, 1, 1}},
+	} {
+		var got []int
+		seen := map[string]bool{}
+		for f := c.f; ; {
+			page, err := s.Query(t.Context(), f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, len(page.Rows))
+			for i := range page.Rows {
+				seen[page.Rows[i].Run] = true
+			}
+			if f.Cursor = page.Next; page.Next == "" {
+				break
+			}
+		}
+		if !slices.Equal(got, c.want) || len(seen) != len(rows) {
+			t.Errorf("%+v: pages of %v rows, %d in all", c.f, got, len(seen))
 		}
 	}
 }
