@@ -75,12 +75,12 @@ const explainedRows = 1000
 // historyIn returns a function that reads the newest rows of a job from a history.
 func historyIn(rows *sqltrace.Reader) operator.History {
 	return func(ctx context.Context, name string, item *int, upTo time.Time) ([]trace.Row, []string, error) {
-		page, err := rows.Query(ctx, sqltrace.Filter{Job: name, Item: item, Until: upTo.UnixMilli() + 1, Limit: explainedRows})
+		page, err := rows.Query(ctx, sqltrace.Filter{Job: name, Item: item, Until: upTo.UnixMilli() + 1, Limit: explainedRows, Bare: true})
 		all := page.Rows
 		for err == nil && item == nil && page.Next != "" && len(all) < job.MaxShards {
 			// The other rows of the oldest instant, so that of no run some items are missing.
 			oldest := all[len(all)-1].Instant
-			page, err = rows.Query(ctx, sqltrace.Filter{Job: name, Since: oldest, Until: oldest + 1, Limit: explainedRows, Cursor: page.Next})
+			page, err = rows.Query(ctx, sqltrace.Filter{Job: name, Since: oldest, Until: oldest + 1, Limit: explainedRows, Cursor: page.Next, Bare: true})
 			all = append(all, page.Rows...)
 		}
 		return all, nil, err

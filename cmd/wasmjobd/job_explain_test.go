@@ -42,14 +42,14 @@ func TestHistoryHasWholeRuns(t *testing.T) {
 	for run := range runs {
 		at := int64(run+1) * 60_000
 		for i := range items {
-			rows = append(rows, trace.Row{Job: "j", Item: i, Run: strconv.FormatInt(at, 10), Attempt: 1, Instant: at, Cause: trace.Schedule, State: trace.Succeeded})
+			rows = append(rows, trace.Row{Job: "j", Item: i, Run: strconv.FormatInt(at, 10), Attempt: 1, Instant: at, Cause: trace.Schedule, State: trace.Succeeded, Result: "r", Error: "e"})
 		}
 	}
 	if err := s.Write(t.Context(), rows); err != nil {
 		t.Fatal(err)
 	}
 	all, _, err := historyIn(s.Reader)(t.Context(), "j", nil, time.UnixMilli(120_000))
-	if err != nil || len(all) != items || all[items-1].Item != 0 || all[items-1].Instant != 120_000 {
+	if err != nil || len(all) != items || all[items-1].Item != 0 || all[items-1].Instant != 120_000 || all[0].Result+all[items-1].Result+all[0].Error+all[items-1].Error != "" {
 		t.Errorf("%d rows, %v", len(all), err)
 	}
 	one := 7

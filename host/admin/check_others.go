@@ -148,7 +148,7 @@ func pages(ctx context.Context, c *Client, want RunsWanted, after int64, take fu
 		want.Limit = limit
 		rows := slices.DeleteFunc(page.Rows, func(r trace.Row) bool { return want.Job != "" && r.Job != want.Job || max(r.Instant, r.Last) <= after })
 		for i := range rows {
-			rows[i].Result, rows[i].Error, rows[i].Log, rows[i].Metrics = "", "", "", ""
+			dropTexts(&rows[i])
 		}
 		if err := take(rows); err != nil || page.Next == "" || page.Next == want.Cursor {
 			return err
@@ -156,6 +156,9 @@ func pages(ctx context.Context, c *Client, want RunsWanted, after int64, take fu
 		want.Cursor = page.Next
 	}
 }
+
+// dropTexts drops the texts of a guest.
+func dropTexts(r *trace.Row) { r.Result, r.Error, r.Log, r.Metrics = "", "", "", "" }
 
 // pageOf requests one page, with a limit of its time. limit is how many rows it may have.
 func pageOf(ctx context.Context, c *Client, want RunsWanted) (page RunsPage, limit int, err error) {

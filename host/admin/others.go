@@ -206,12 +206,16 @@ func (r *request) recallAll() {
 	})
 }
 
-// rowsUpTo returns pages of rows until there are most rows, with what comes after them.
+// rowsUpTo returns pages of rows until there are most rows, with the cursor of what comes after them. They are without
+// the texts of guests, which need much memory.
 func (r *request) rowsUpTo(ctx context.Context, want RunsWanted, most int) (rows []trace.Row, unread []string, next string, err error) {
 	for {
 		page, err := r.rows(ctx, want)
 		if err != nil {
 			return nil, nil, "", err
+		}
+		for i := range page.Rows {
+			dropTexts(&page.Rows[i])
 		}
 		rows = append(rows, page.Rows...)
 		for _, server := range page.Unread {

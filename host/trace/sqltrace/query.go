@@ -29,6 +29,8 @@ type Filter struct {
 	Cursor string
 	// Logs selects the guests' logs as well.
 	Logs bool
+	// Bare leaves out the texts of guests: result and error.
+	Bare bool
 }
 
 // Sizes of a page.
@@ -82,11 +84,19 @@ func (r *Reader) spell(f Filter, limit int) (query string, args []any, err error
 	if !f.Logs {
 		columns = withoutLogs(columns)
 	}
+	if f.Bare {
+		columns = withoutTexts(columns)
+	}
 	return "SELECT " + columns + " FROM wasmjobd_run" + w.String() + f.order() + " LIMIT ?", append(w.args, limit+1), nil
 }
 
 // withoutLogs replaces the column of the logs by NULL, so that their texts are not read.
 func withoutLogs(columns string) string { return strings.Replace(columns, guestLog, "NULL", 1) }
+
+// withoutTexts replaces the columns of results and errors by empty texts, so that they are not read.
+func withoutTexts(columns string) string {
+	return strings.Replace(columns, "result, error", "'', ''", 1)
+}
 
 // conditions are joined by AND.
 type conditions struct {
@@ -228,7 +238,7 @@ func (r *Reader) Jobs(ctx context.Context) ([]string, error) {
 // as of one moment. Texts of guests (result, error, log) are left out. It holds a connection
 // until the loop over it ends.
 func (r *Reader) Rows(ctx context.Context, job string, from, to int64) iter.Seq2[trace.Row, error] {
-	short := withoutLogs(strings.Replace(r.columns, "result, error", "'', ''", 1))
+	short := withoutLogs(withoutTexts(r.columns))
 	return r.scan(ctx, "SELECT "+short+" FROM wasmjobd_run"+
 		" WHERE job = ? AND instant_ms <= ? AND (instant_ms > ? OR last_ms > ?)"+
 		" ORDER BY instant_ms, item, run, attempt", []any{job, to, from, from})
