@@ -124,6 +124,9 @@ func planOf(term *terminal, what string, flags nextFlags, configGiven bool) (job
 		}
 		c, found := jobNamed(f, what)
 		switch {
+		case found && len(c.After) > 0:
+			return p, exitf(exitInvalid, "job %s has no schedule: it runs at each instant at which %s ended well",
+				what, strings.Join(c.After, " and "))
 		case found && c.Cron == "":
 			return p, exitf(exitInvalid, "job %s is manual: only a trigger runs it", what)
 		case found:
