@@ -4,6 +4,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/wasmjob/wasmjob/host/config"
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
@@ -80,7 +81,8 @@ func (g *grants) dir(text, value string) error {
 }
 
 // secret reads the value of secret=, which has a secret or names its source: a variable or a file, which
-// other users of the machine cannot see as they can an argument. No message repeats the secret.
+// other users of the machine cannot see as they can an argument. As for a server, a secret has 1 to
+// config.MaxSecret bytes, and a file may end it with one line end. No message repeats the secret.
 func (g *grants) secret(value string) error {
 	name, from, ok := strings.Cut(value, "=")
 	if !ok || name == "" || from == "" {
@@ -97,7 +99,13 @@ func (g *grants) secret(value string) error {
 		if err != nil {
 			return exitf(exitNotFound, "--allow secret=%s=%s: %w", name, from, err)
 		}
-		secret = strings.TrimRight(string(b), "\r\n")
+		secret = strings.TrimSuffix(strings.TrimSuffix(string(b), "\n"), "\r")
+	}
+	switch {
+	case secret == "": // only of a variable or a file, so from is not the secret
+		return usage("--allow secret=%s=%s: it is empty", name, from)
+	case len(secret) > config.MaxSecret:
+		return usage("--allow secret=%s=…: a secret has at most %d bytes", name, config.MaxSecret)
 	}
 	g.secrets[name] = secret
 	g.allow.Secrets = append(g.allow.Secrets, name)
