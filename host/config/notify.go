@@ -17,7 +17,7 @@ type Notifier struct {
 	Webhook Secret   // the address, which may contain a token
 	Key     Secret   // signs posted messages; the zero value is none
 	Mail    Mail     // instead of a webhook
-	Events  []string // events that it receives; none: all
+	Events  []string // events that it receives; nil: all
 }
 
 // Mail is the table [notify.NAME.mail].
@@ -44,6 +44,9 @@ func (b *builder) notifier(path, name string) {
 	if !isName(name) || len(name) > maxNotifierName {
 		b.fault(path, "", "", reason.Of(reason.NotifyName))
 	}
+	if v := b.values[path+".events"]; b.isSet(path+".events") && !v.refused && len(n.Events) == 0 {
+		b.fault(path, "events", "", reason.Of(reason.NotifyEvents))
+	}
 	for i, event := range n.Events {
 		if !slices.Contains(events(), event) {
 			b.fault(path, "events", "["+strconv.Itoa(i)+"]", reason.Of(reason.NotifyEvent, strconv.Quote(event), strings.Join(events(), ", ")))
@@ -55,7 +58,7 @@ func (b *builder) notifier(path, name string) {
 		}
 	}
 	n.Mail = b.mail(path + ".mail")
-	switch hook, mailed := b.isSet(path+".webhook"), n.Mail.Server != "" || b.isSet(path+".mail.server"); {
+	switch hook, mailed := b.isSet(path+".webhook"), b.isSet(path+".mail.server"); {
 	case !hook && !mailed:
 		b.fault(path, "", "", reason.Of(reason.NotifyNowhere))
 	case hook && mailed:
@@ -68,24 +71,25 @@ func (b *builder) notifier(path, name string) {
 // either both of user and password or neither.
 func (b *builder) mail(path string) Mail {
 	m := Mail{Server: get(b, "", path+".server"), From: get(b, "", path+".from"), To: get(b, []string(nil), path+".to"), User: get(b, "", path+".user")}
+	valid := func(key string) bool { return b.isSet(path+"."+key) && !b.values[path+"."+key].refused }
 	some, all := false, true
 	for _, key := range []string{"server", "from", "to"} {
 		some, all = some || b.isSet(path+"."+key), all && b.isSet(path+"."+key)
 	}
 	user, password := b.isSet(path+".user"), b.isSet(path+".password")
-	if password && !b.values[path+".password"].refused {
+	if valid("password") {
 		m.Password, _ = b.secret(path, "password", "", get(b, "", path+".password"))
 	}
 	switch {
 	case (some || user || password) && !all:
 		b.fault(path, "", "", reason.Of(reason.NotifyMailPart))
-	case user != password:
+	case user != password, valid("user") && m.User == "":
 		b.fault(path, "", "", reason.Of(reason.NotifyMailUser))
 	}
-	if u, err := url.Parse(m.Server); m.Server != "" && (err != nil || u.Hostname() == "" || u.Scheme != "smtp" && u.Scheme != "smtps" || u.User != nil || u.Path != "" || u.RawQuery != "" || !isPort(u.Port())) {
+	if u, err := url.Parse(m.Server); valid("server") && (err != nil || u.Hostname() == "" || u.Scheme != "smtp" && u.Scheme != "smtps" || u.User != nil || u.Path != "" || u.RawQuery != "" || !isPort(u.Port())) {
 		b.fault(path, "server", "", reason.Of(reason.NotifyMailServer, strconv.Quote(m.Server)))
 	}
-	if _, err := mail.ParseAddress(m.From); m.From != "" && err != nil {
+	if _, err := mail.ParseAddress(m.From); valid("from") && err != nil {
 		b.fault(path, "from", "", reason.Of(reason.NotifyMailAddress, strconv.Quote(m.From)))
 	}
 	for i, to := range m.To {

@@ -75,11 +75,16 @@ func TestSecretsOfNotifiersArePrivate(t *testing.T) {
 func TestNotifyFaults(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"[notify.ops]\nevents = ['late', 'never']\n": "t.toml:2:19: notify.ops.events[1]: \"never\" is not an event (write one of failed, missed, late, too_long, recovered)",
-		"[notify.ops]\n":                                 "notify.ops: it does not say where its messages go (write webhook = \"env:NAME\", or server, from and to in its table mail)",
-		"[notify.'o s']\nwebhook = 'env:A'\n":            "this cannot be the name of a notifier",
-		"[notify.ops]\nwebhook = 'https://hook/token'\n": "notify.ops.webhook: a secret is named here, not written (write \"env:NAME\" or \"file:path/to/file\")",
-		mailing("server = 'mail.example.org'"):           "\"mail.example.org\" is not the address of a mail server", mailing("server = 'smtp://h:0'"): "is not the address of a mail server",
+		"[notify.ops]\nevents = ['late', 'never']\n":       "t.toml:2:19: notify.ops.events[1]: \"never\" is not an event (write one of failed, missed, late, too_long, recovered)",
+		"[notify.ops]\nwebhook = 'env:A'\nevents = []\n":   "notify.ops.events: no event is named (name one, or remove the list for all events)",
+		mailing("server = ''"):                             "mail.server: \"\" is not the address of a mail server",
+		mailing("server = '${NONE:-}'"):                    "mail.server: \"\" is not the address of a mail server",
+		mailing("from = ''"):                               "mail.from: \"\" is not a mail address",
+		mailing("user = ''") + "mail.password = 'env:A'\n": "mail: user and password go together",
+		"[notify.ops]\n":                                   "notify.ops: it does not say where its messages go (write webhook = \"env:NAME\", or server, from and to in its table mail)",
+		"[notify.'o s']\nwebhook = 'env:A'\n":              "this cannot be the name of a notifier",
+		"[notify.ops]\nwebhook = 'https://hook/token'\n":   "notify.ops.webhook: a secret is named here, not written (write \"env:NAME\" or \"file:path/to/file\")",
+		mailing("server = 'mail.example.org'"):             "\"mail.example.org\" is not the address of a mail server", mailing("server = 'smtp://h:0'"): "is not the address of a mail server",
 		mailing("server = 'smtp://u:p@h'"): "is not the address of a mail server", mailing("server = 'https://h'"): "is not the address of a mail server",
 		mailing("from = 'jobs'"): "\"jobs\" is not a mail address", mailing("to = ['a@b.c', 'x y@b.c']"): "notify.ops.mail.to[1]: \"x y@b.c\" is not a mail address",
 		mailing("to = []"): "there are 0 recipients", mailing("to = ['a@b.c" + strings.Repeat("', 'a@b.c", 20) + "']"): "there are 21 recipients (write 1 to 20)",

@@ -113,6 +113,7 @@ const (
 	NotifyMailAddress  Code = "notify_mail_address"
 	NotifyMailMany     Code = "notify_mail_many"
 	NotifyEvent        Code = "notify_event"
+	NotifyEvents       Code = "notify_events"
 	NotifyAddress      Code = "notify_address"
 	NotifyUnknown      Code = "notify_unknown"
 	NamespaceInvalid   Code = "namespace_invalid"

@@ -110,6 +110,7 @@ var faults = map[Code]advice{
 	NotifyMailAddress:  {words: "{value} is not a mail address", hint: `write "name@example.org"`, params: []string{"value"}},
 	NotifyMailMany:     {words: "there are {recipients} recipients", hint: "write 1 to {limit}", params: []string{"recipients", "limit"}},
 	NotifyEvent:        {words: "{event} is not an event", hint: "write one of {events}", params: []string{"event", "events"}},
+	NotifyEvents:       {words: "no event is named", hint: "name one, or remove the list for all events"},
 	NotifyAddress:      {words: "its value is not the address of a webhook", hint: "give it https://host/path or http://host/path"},
 	NotifyUnknown:      {words: "there is no notifier {notifier}", hint: "add [notify.{notifier}] with a webhook, or remove it", params: []string{"notifier"}},
 	AdminTLSMissing:    {words: "other machines reach this address, and would see the tokens of callers", hint: `write "127.0.0.1:8680", or cert and key in [admin.tls]`},
