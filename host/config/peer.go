@@ -4,6 +4,7 @@ import (
 	"net"
 	"net/netip"
 	"strconv"
+	"strings"
 
 	"github.com/wasmjob/wasmjob/host/reason"
 )
@@ -19,17 +20,20 @@ type Peers struct {
 // other servers. An address that other machines can reach needs a token.
 func (b *builder) peers() Peers {
 	p := Peers{Listen: get(b, "", "server.peer_listen"), Address: get(b, "", "server.peer_address")}
-	keys := []string{"peer_listen", "peer_address", "peer_token"}
 	if b.file.Registry.Kind == Embedded && !b.values["registry.kind"].refused {
-		for _, key := range keys {
+		for _, key := range []string{"peer_listen", "peer_address", "peer_token"} {
 			if path := "server." + key; b.isSet(path) && !b.values[path].refused {
 				b.fault("server", key, "", reason.Of(reason.PeersOfOne))
 			}
 		}
 		return Peers{}
 	}
-	for _, key := range keys[:2] {
-		if path := "server." + key; b.isSet(path) && !b.values[path].refused && !isEndpoint(get(b, "", path)) {
+	for key, valid := range map[string]bool{
+		"peer_listen": isEndpoint(p.Listen),
+		// Others reach neither port 0 nor an address without a host.
+		"peer_address": isEndpoint(p.Address) && isServer(p.Address) && !strings.ContainsAny(p.Address, `/@?#\`),
+	} {
+		if path := "server." + key; b.isSet(path) && !b.values[path].refused && !valid {
 			b.fault("server", key, "", reason.Of(reason.EndpointInvalid, strconv.Quote(get(b, "", path))))
 		}
 	}

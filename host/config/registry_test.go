@@ -204,6 +204,8 @@ func TestPeers(t *testing.T) {
 	for name, tt := range map[string]struct{ text, want string }{
 		"embedded": {"[server]\npeer_listen = ':7071'\n", `t.toml:2:15: server.peer_listen: with the embedded registry there are no other servers (remove it, or write kind = "zookeeper" in [registry])`},
 		"no port":  {ensemble + "[server]\npeer_listen = '10.0.0.7'\n", `t.toml:5:15: server.peer_listen: "10.0.0.7" is not an address with a port (write "10.0.0.7:7071")`},
+		"no host":  {ensemble + "[server]\npeer_listen = '127.0.0.1:0'\npeer_address = ':7071'\n", `t.toml:6:16: server.peer_address: ":7071" is not an address with a port (write "10.0.0.7:7071")`},
+		"port 0":   {ensemble + "[server]\npeer_listen = '127.0.0.1:0'\npeer_address = 'a:0'\n", `t.toml:6:16: server.peer_address: "a:0" is not an address with a port (write "10.0.0.7:7071")`},
 		"open":     {ensemble + "[server]\npeer_listen = ':7071'\n", `t.toml:5:15: server.peer_listen: other machines reach this address, and peer_token is missing (write peer_token = "env:NAME", the same on every server)`},
 		"nobody":   {ensemble + "[server]\npeer_address = 'a:1'\n", `t.toml:5:16: server.peer_address: no server listens there: peer_listen is missing (add it, or remove this)`},
 		"written":  {ensemble + "[server]\npeer_token = 'hunter2'\n", `t.toml:5:14: server.peer_token: a secret is named here, not written (write "env:NAME" or "file:path/to/file")`},
