@@ -127,6 +127,7 @@ func csvNames() []string {
 	return []string{
 		"job", "item", "run", "attempt", "instant", "last", "count", "cause", "state", "reason", "reason_code", "instance", "task_id",
 		"start", "end", "duration_ms", "result", "error", "code", "digest", "fence", "fuel", "elements_succeeded", "elements_failed", "metrics", "log", "param",
+		"schedule",
 	}
 }
 
@@ -143,6 +144,7 @@ func csvValues(r *listedRow) []string {
 		r.Job, strconv.Itoa(r.Item), r.Run, strconv.Itoa(r.Attempt), r.Instant, r.Last, number(r.Count), string(r.Cause), string(r.State), r.Reason,
 		string(r.ReasonCode), r.Instance, r.TaskID, r.Start, r.End, number(r.TookMs), r.Result, r.Error, code, r.Digest, number(r.Fence),
 		number(r.Fuel), number(r.Succeeded), number(r.Failed), string(r.Metrics), log, r.Param,
+		r.Schedule,
 	}
 	for i := range out {
 		out[i] = noFormula(visibleText(out[i]))
