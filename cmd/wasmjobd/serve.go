@@ -94,7 +94,7 @@ func serve(ctx context.Context, term *terminal, flags serveFlags) error {
 	term.err, term.flush = queued.Writer(term.err), func() { queued.Flush(flushPatience) }
 	show := logEvents(log)
 	if readable {
-		show = printEvents(term.err)
+		show = printEvents(term.err, log)
 	}
 	var lastly atomic.Pointer[func()] // empty until there is a host
 	runLast := func() {

@@ -89,10 +89,14 @@ func logEvents(log *slog.Logger) func(host.Event) {
 }
 
 // printEvents prints a line for a person as each item starts and ends, and the events of a shadow.
-func printEvents(to io.Writer) func(host.Event) {
+// Each line has the level info of the log, which the same person reads.
+func printEvents(to io.Writer, log *slog.Logger) func(host.Event) {
 	return func(e host.Event) {
-		if e.Kind == host.EventStrategy || e.Kind == host.EventModule {
-			return // the log, which the same person reads, has it already
+		switch {
+		case e.Kind == host.EventStrategy, e.Kind == host.EventModule:
+			return // the log has it already
+		case !log.Enabled(context.Background(), slog.LevelInfo):
+			return
 		}
 		var b strings.Builder
 		fmt.Fprintf(&b, "%s %s[%d]", e.At.Format(time.TimeOnly), shorten(e.Config.Name), e.Item)

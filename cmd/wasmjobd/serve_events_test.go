@@ -47,7 +47,7 @@ func TestEventsAsJSON(t *testing.T) {
 func TestEventsForPeople(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	emit := printEvents(&out)
+	emit := printEvents(&out, slog.New(newLineHandler(&out, slog.LevelInfo)))
 	for _, e := range sampleEvents() {
 		emit(e)
 	}
@@ -55,6 +55,23 @@ func TestEventsForPeople(t *testing.T) {
 		"12:00:00 greet[2] (<Berlin>) cancelled in 1.23s on 10.0.0.1@-@7: half [31m done: the server was shutting down\n"
 	if out.String() != want {
 		t.Errorf("got\n%swant\n%s", &out, want)
+	}
+}
+
+// A log of the level warn has no lines about items, neither as JSON nor as text.
+func TestEventsAreOfTheLevelInfo(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	for _, h := range []slog.Handler{newLineHandler(&out, slog.LevelWarn), slog.NewJSONHandler(&out, &slog.HandlerOptions{Level: slog.LevelWarn})} {
+		log := slog.New(h)
+		for _, emit := range []func(host.Event){printEvents(&out, log), logEvents(log)} {
+			for _, e := range sampleEvents() {
+				emit(e)
+			}
+		}
+	}
+	if out.Len() > 0 {
+		t.Errorf("a log of the level warn has\n%s", &out)
 	}
 }
 

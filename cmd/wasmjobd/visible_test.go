@@ -50,7 +50,7 @@ func TestNothingSteersATerminal(t *testing.T) {
 			log.With(steering, steering).WithGroup(steering).Info(steering, "error", errors.New(steering))
 		},
 		"the readable log": func() { slog.New(newLineHandler(&out, 0)).Info(steering, "error", errors.New(steering)) },
-		"lines":            func() { printEvents(&out)(e) },
+		"lines":            func() { printEvents(&out, slog.New(newLineHandler(&out, slog.LevelInfo)))(e) },
 		"events":           func() { out.Write(lineOf(e)) },
 		"a strategy's":     func() { out.Write(lineOf(host.Event{Kind: host.EventStrategy, Reason: reason.Text(steering)})) },
 		"data":             func() { term.printf("job %s", steering) },
