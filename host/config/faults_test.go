@@ -314,6 +314,7 @@ func TestFaultsFoundByOthers(t *testing.T) {
 		{"timezone_in_defaults", small + "[defaults]\ntimezone = 'Berlin'\n", "t.toml:7:12: defaults.timezone: "},
 		{"strategy", small + "strategy = 'avrage'\n", "t.toml:6:12: jobs.j.strategy: "},
 		{"job_name", strings.Replace(small, "jobs.j", "jobs.'a/b'", 1), `t.toml:3:7: jobs."a/b": the name `},
+		{"job_name_of_a_clusters_state", strings.Replace(small, "jobs.j", "jobs.'a.wasmjobd'", 1), `t.toml:3:7: jobs."a.wasmjobd": the name "a.wasmjobd" ends in .wasmjobd`},
 		{"reconcile", small + "reconcile_every = '90s'\n", "t.toml:6:19: jobs.j.reconcile_every: "},
 		{"item_params", small + "item_params = '0=a=b'\n", "t.toml:6:15: jobs.j.item_params: "},
 		{"guest_path", small + "allow.dirs = ['ro:/srv:srv']\n[host.allow]\ndirs = ['ro:/']\n", "t.toml:6:15: jobs.j.allow.dirs[0]: "},

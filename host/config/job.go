@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/wasmjob/wasmjob/host/internal/layout/clustertree"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/reason"
 	"github.com/wasmjob/wasmjob/strategy"
@@ -84,6 +85,9 @@ func (b *builder) job(path, name string) {
 		b.faultOf(path, "strategy", reason.Of(reason.StrategyRefused, err.Error()))
 	}
 	b.validated(path, c)
+	if clustertree.Reserved(name) {
+		b.fault(path, "", "", reason.Of(reason.NameUnusable, strconv.Quote(name), "ends in "+clustertree.Suffix+", as the state of a cluster does"))
+	}
 	b.file.Jobs = append(b.file.Jobs, c)
 }
 
