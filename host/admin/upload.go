@@ -89,6 +89,8 @@ func (r *request) receive(more time.Duration, do func(*host.ReceivedModule) erro
 	case body.err != nil:
 		return refuse(http.StatusBadRequest, codeBadRequest, "the module cannot be read: "+body.err.Error())
 	case err != nil:
+		// While a client sends, it reads no answer, and a closed connection would hide why.
+		_, _ = io.Copy(io.Discard, body)
 		return err
 	}
 	defer func() {

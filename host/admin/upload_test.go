@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -166,6 +167,34 @@ func TestUploadsThatAreRefused(t *testing.T) {
 	}
 	if all := kept(t, dir); len(all) > 0 {
 		t.Errorf("kept %q", all)
+	}
+}
+
+// A server that reads only the beginning of a module, as on a full disk, says why to a client that
+// still sends the rest.
+func TestUploadThatIsNotReadToItsEnd(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(NewHandler(Options{
+		Operate: onMemory, Push: &operator.Push{},
+		Receive: func(r io.Reader) (*host.ReceivedModule, error) {
+			if _, err := io.ReadFull(r, make([]byte, 1<<10)); err != nil {
+				return nil, err
+			}
+			return nil, &host.Error{Code: host.Unavailable, Msg: "the disk is full"}
+		},
+	}))
+	defer server.Close()
+	c, err := At(server.URL, "token", ClientTLS{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = c.Close() }()
+	wasm := make([]byte, 32<<20)
+	if _, err := c.PushModule(t.Context(), bytes.NewReader(wasm), operator.Push{}); err == nil || !strings.Contains(err.Error(), "the disk is full") {
+		t.Errorf("a push ends with %v", err)
+	}
+	if err := c.KeepModule(t.Context(), wasm, nil, digestOf("a")); err == nil || !strings.Contains(err.Error(), "the disk is full") {
+		t.Errorf("an upload ends with %v", err)
 	}
 }
 
