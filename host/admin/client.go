@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/operator"
@@ -128,10 +129,19 @@ func lost(method, path string, err error) error {
 	if method != http.MethodGet && !errors.Is(err, ErrNoServer) && (!isDial || dial.Op != "dial") {
 		code = host.Unknown // the server may have carried it out
 	}
+	return &host.Error{Code: code, Msg: "ask the server at " + path + wrongScheme(path, err), Err: err}
+}
+
+// wrongScheme returns, for the error of a request, what to do if the server at path may speak TLS while the client
+// does not, or the other way round; else "".
+func wrongScheme(path string, err error) string {
 	if _, plainly := errors.AsType[tls.RecordHeaderError](err); plainly {
-		return &host.Error{Code: code, Msg: "ask the server at " + path + ": it does not speak TLS; write http:// if the server has no certificate", Err: err}
+		return ": it does not speak TLS; write http:// if the server has no certificate"
 	}
-	return &host.Error{Code: code, Msg: "ask the server at " + path, Err: err}
+	if strings.HasPrefix(path, "http://") && (errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET)) {
+		return ": it closes the connection; write https:// if the server has a certificate"
+	}
+	return ""
 }
 
 // codesOf maps codes that only the API has to codes of the host.

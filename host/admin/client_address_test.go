@@ -58,7 +58,8 @@ func TestClientByAddress(t *testing.T) {
 	wantCode(t, "a write to nobody", at(t, "http://"+l.Addr().String(), "operator").Trigger(ctx, "report"), host.Unavailable, "connection refused")
 }
 
-// With TLS, the client checks the name in the certificate.
+// With TLS, the client checks the name in the certificate. If only one of client and server speaks TLS, the error
+// says so.
 func TestClientByTLS(t *testing.T) {
 	t.Parallel()
 	a, files := newAuthority(t), filesIn(t.TempDir())
@@ -76,6 +77,8 @@ func TestClientByTLS(t *testing.T) {
 	plainly := "https://" + serveTCP(t, TLS{}, h)
 	_, err = at(t, plainly, "viewer").Job(t.Context(), "report")
 	wantCode(t, "no TLS there", err, host.Unavailable, "write http://")
+	_, err = at(t, "http://"+strings.TrimPrefix(address, "https://"), "viewer").Job(t.Context(), "report")
+	wantCode(t, "TLS there", err, host.Unavailable, "write https://")
 }
 
 func TestAddresses(t *testing.T) {
