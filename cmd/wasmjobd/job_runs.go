@@ -23,8 +23,8 @@ func jobTrigger(o *operatorVerb) *cobra.Command {
 			return op.Trigger(ctx, name)
 		}
 		t, err := op.TriggerOnce(ctx, name, key)
-		if t.Again {
-			o.term.note("%s: this key triggered it before, so nothing is triggered now", plain(name))
+		if err == nil && t.Again {
+			return asBefore("this key triggered it before, so nothing is triggered now")
 		}
 		return err
 	})(o)
