@@ -23,7 +23,7 @@ func TestExplainThroughAServer(t *testing.T) {
 	}
 	item = 1000
 	_, err = s.client.Explain(t.Context(), operator.Question{Job: "report", Item: &item})
-	wantCode(t, "an item that is not there", err, host.NotFound, "there is no item 1000")
+	wantCode(t, "an item that is not there", err, host.NotFound, "there is no item 1000; the items are 0 to 0")
 	_, err = s.client.Explain(t.Context(), operator.Question{Job: "report", At: time.Now().AddDate(20, 0, 0)})
 	wantCode(t, "a time too far ahead", err, host.Invalid, "ten years from now")
 	_, err = s.client.Explain(t.Context(), operator.Question{Job: "absent"})

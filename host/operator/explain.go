@@ -124,7 +124,7 @@ func (o *Operator) Explain(ctx context.Context, q Question) (*Explanation, error
 	items := f.known()
 	switch {
 	case q.Item != nil && !slices.Contains(items, *q.Item) && f.rows[*q.Item] == nil:
-		return nil, failf(host.NotFound, nil, "explain job %s: there is no item %d; it has %d", q.Job, *q.Item, len(items))
+		return nil, failf(host.NotFound, nil, "explain job %s: there is no item %d; %s", q.Job, *q.Item, rangeOf(items))
 	case q.Item != nil:
 		items = []int{*q.Item}
 	}
@@ -147,6 +147,14 @@ func (f *facts) known() (items []int) {
 		items = append(items, i)
 	}
 	return items
+}
+
+// rangeOf says which items there are; they are in order, from 0 on.
+func rangeOf(items []int) string {
+	if len(items) == 0 {
+		return "no item is known"
+	}
+	return "the items are 0 to " + strconv.Itoa(items[len(items)-1])
 }
 
 // recall adds the rows of the history to f and, if the job is paused or an item is disabled, the audit rows of the
