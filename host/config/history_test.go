@@ -54,7 +54,7 @@ func TestFaultsOfHistory(t *testing.T) {
 			`t.toml:2:7: history.dsn: the address of a database has a scheme (write "sqlite://history.db")`,
 		}},
 		{"other_databases", "[history]\ndsn = 'redis://x'\n", []string{
-			`t.toml:2:7: history.dsn: "redis" is not a kind of database (write "sqlite://history.db")`,
+			`t.toml:2:7: history.dsn: "redis" is not a kind of database (write "sqlite://history.db", "postgres://user@host/database" or mysql:// for MariaDB)`,
 		}},
 		{"dsn_with_options", "[history]\ndsn = 'sqlite://h.db?mode=ro'\n", []string{
 			`t.toml:2:7: history.dsn: sqlite:// must be followed by a path and nothing else (write "sqlite://history.db")`,

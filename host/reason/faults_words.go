@@ -136,7 +136,7 @@ var faults = map[Code]advice{
 	SecretAbsent:       {words: "{error}", hint: "correct that, or remove the secret", params: []string{"error"}},
 	NamedAbsent:        {words: "{error}", hint: "correct that, or remove it", params: []string{"error"}},
 	DatabaseSchemeless: {words: "the address of a database has a scheme", hint: `write "sqlite://history.db"`},
-	DatabaseUnknown:    {words: "{scheme} is not a kind of database", hint: `write "sqlite://history.db"`, params: []string{"scheme"}},
+	DatabaseUnknown:    {words: "{scheme} is not a kind of database", hint: `write "sqlite://history.db", "postgres://user@host/database" or mysql:// for MariaDB`, params: []string{"scheme"}},
 	DatabasePath:       {words: "sqlite:// must be followed by a path and nothing else", hint: `write "sqlite://history.db"`},
 	DatabaseAddress:    {words: "{scheme}:// must be followed by user, host and database", hint: `write "{scheme}://user@host/database"`, params: []string{"scheme"}},
 	DatabasePassword:   {words: "the address has a password in it", hint: `remove it, and write password = "file:path" beside dsn`},
