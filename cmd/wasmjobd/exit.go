@@ -8,10 +8,10 @@ const (
 	exitOK           = 0   // success; for a request: it is written
 	exitFailure      = 1   // unexpected error
 	exitUsage        = 2   // wrong flags or arguments
-	exitInvalid      = 3   // the configuration, cron or module is invalid, or a secret that it names is missing; do not restart
-	exitNotFound     = 4   // no such job, server or namespace; no history, module or run
+	exitInvalid      = 3   // the configuration, cron, module or a value for a request is invalid, or a secret that it names is missing; do not restart
+	exitNotFound     = 4   // no such job, server, namespace, token, module or run; no history, silence or maintenance
 	exitConflict     = 5   // impossible in the present state: no such item, no server to trigger, an unreadable configuration, a data_dir in use; or a check has findings
-	exitForbidden    = 6   // the registry does not permit it, or the socket is another user's
+	exitForbidden    = 6   // the registry does not permit it, the token is unknown or its role too low, or the socket is another user's
 	exitUnreachable  = 7   // the registry, or the server that has it, was not reached in time, or did not report the outcome
 	exitRunFailed    = 8   // exec, job run: the run failed
 	exitRunCancelled = 9   // exec: the run was cancelled or timed out
