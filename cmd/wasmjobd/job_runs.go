@@ -31,7 +31,7 @@ func jobTrigger(o *operatorVerb) *cobra.Command {
 	c.Long = "With --item only some items run, each when it is idle. Such a run does not begin if the next\n" +
 		"instant of its item comes first; its row says so. While members of ElasticJob share the job, only\n" +
 		"all items can run. A trigger is a message to each member and has no parameter: use job run --param\n" +
-		"for that."
+		"for that. With --key a trigger is of all items; job run takes --key together with --item."
 	c.Flags().StringVar(&key, "key", "", "idempotency `key`: within a day, trigger only once with this key")
 	c.Flags().IntSliceVar(&items, "item", nil, "run only these `items`, such as 1,3")
 	c.MarkFlagsMutuallyExclusive("key", "item")
