@@ -5,11 +5,13 @@ import (
 	"context"
 	"errors"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/wasmjob/wasmjob/host/config"
 	"github.com/wasmjob/wasmjob/host/operator"
+	"github.com/wasmjob/wasmjob/host/reason"
 	"github.com/wasmjob/wasmjob/internal/oci"
 )
 
@@ -25,6 +27,8 @@ func applyCommand(term *terminal) *cobra.Command {
 			"Apply reads only the jobs of the file, and the digests of their modules for new jobs. Bring these\n" +
 			"modules to the servers first, with module push. This includes artifacts, oci://…, which apply\n" +
 			"pulls only to compute their digests. The [host.allow] of each server limits what the jobs may do.\n" +
+			"Neither this environment nor other files are read: a variable has only its default, and include\n" +
+			"is refused.\n\n" +
 			"Each job is one write: if something changes meanwhile, apply again. If any setting is drift or\n" +
 			"disputed, apply exits with 5, as plan does; plan --config FILE shows the same without writing.",
 		Example: "  wasmjobd apply jobs.toml\n  wasmjobd apply jobs.toml --context prod -o json",
@@ -62,6 +66,18 @@ func applyCommand(term *terminal) *cobra.Command {
 	return c
 }
 
+// unreadable is the error of a file whose text goes to the registry or to a server. Unlike serve, whoever
+// reads it there has neither the environment nor the other files of this command.
+func unreadable(what string, err error) error {
+	why := ""
+	if all, ok := errors.AsType[config.Problems](err); ok && slices.ContainsFunc(all, func(p config.Problem) bool {
+		return p.Why.Code == reason.VariableUnset || p.Why.Code == reason.IncludeImpossible
+	}) {
+		why = "; neither this environment nor other files are read"
+	}
+	return exitf(exitInvalid, "%s cannot be read%s:\n%w", what, why, err)
+}
+
 // textsIn returns the jobs of a file, each with its excerpt of the file and the digest of its module.
 // If a module's file is missing or its artifact cannot be pulled, its jobs have no digest: only a new
 // job needs it, and is refused without it.
@@ -72,7 +88,7 @@ func textsIn(ctx context.Context, term *terminal, path string) ([]operator.JobTe
 	}
 	f, err := config.Parse(path, content, config.Options{Elsewhere: true}) // [host.allow] limits the jobs where they run
 	if err != nil {
-		return nil, exitf(exitInvalid, "the jobs cannot be read:\n%w", err)
+		return nil, unreadable("the jobs", err)
 	}
 	if len(f.Jobs) == 0 {
 		return nil, exitf(exitInvalid, "%s has no job", path)

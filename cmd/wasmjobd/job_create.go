@@ -39,9 +39,11 @@ func jobCreate(o *operatorVerb) *cobra.Command {
 			"first, with module push. This includes an artifact, oci://…, of which only the digest of its bytes\n" +
 			"goes into the registry. The server that is asked warns if no server has the module.\n\n" +
 			"The job is the one with that name in a configuration, --from FILE, whose other jobs and tables are\n" +
-			"ignored, or it is described by the flags. The [host.allow] of each server limits what the job may\n" +
-			"do: only servers that grant everything it asks for run it. A job that is already in the registry\n" +
-			"is refused. To change it, use apply, or the file of a server, which then has precedence.",
+			"ignored, or it is described by the flags. Neither this environment nor other files are read: a\n" +
+			"variable has only its default, and include is refused. The [host.allow] of each server limits\n" +
+			"what the job may do: only servers that grant everything it asks for run it. A job that is already\n" +
+			"in the registry is refused. To change it, use apply, or the file of a server, which then has\n" +
+			"precedence.",
 		Example: "  wasmjobd job create report --module report.wasm --cron '0 0 2 * * ?' --shards 4\n  wasmjobd job create report --from jobs.toml",
 	}
 	c.Flags().StringVar(&flags.from, "from", "", "`file` with the tables of the job and its module")
@@ -85,7 +87,7 @@ func (f *createFlags) text(c *cobra.Command, term *terminal, name string) (opera
 		}
 		t.TOML = f.table(name)
 		if _, err := config.Parse("flags", []byte(t.TOML), config.Options{Elsewhere: true, AfterAny: true}); err != nil {
-			return t, exitf(exitInvalid, "the job cannot be read:\n%w", f.blame(err))
+			return t, unreadable("the job", f.blame(err))
 		}
 		err := digestOf(c.Context(), term, &t, module)
 		return t, err
@@ -101,7 +103,7 @@ func (f *createFlags) text(c *cobra.Command, term *terminal, name string) (opera
 	}
 	all, err := config.Parse(f.from, content, config.Options{Elsewhere: true, AfterAny: true})
 	if err != nil {
-		return t, exitf(exitInvalid, "the job cannot be read:\n%w", err)
+		return t, unreadable("the job", err)
 	}
 	i := slices.IndexFunc(all.Jobs, func(j job.Config) bool { return j.Name == name })
 	if i < 0 {
