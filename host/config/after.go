@@ -65,7 +65,9 @@ func (o *order) fault(before string) reason.Reason {
 		return reason.Of(reason.AfterCycle, strings.Join(append(slices.Clone(o.path[k-1:]), before), " after "))
 	case c == nil && (o.broken || o.afterAny): // another file may have it, or one that could not be read
 	case c == nil:
-		return meantOr(before, o.names, reason.AfterMeant, reason.Of(reason.AfterUnknown, strconv.Quote(before)))
+		own := o.path[len(o.path)-1] // no job runs after itself
+		others := slices.DeleteFunc(slices.Clone(o.names), func(name string) bool { return name == own })
+		return meantOr(before, others, reason.AfterMeant, reason.Of(reason.AfterUnknown, strconv.Quote(before)))
 	case o.isSet(table+".schedule") && !o.isSet(table+".cron") && !o.isSet(table+".after"): // it has no instants
 		return reason.Of(reason.AfterManual, strconv.Quote(before))
 	}

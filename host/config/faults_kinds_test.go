@@ -47,6 +47,9 @@ func TestFaultsOfKinds(t *testing.T) {
 			`t.toml:8:12: jobs.j.catch_up: "all" cannot be combined with overlap = "replace": each instant that comes would end the run that is being caught up (write "last", or misfire = true)`,
 			`t.toml:12:12: jobs.k.catch_up: "some" is not known here (write "none", "last" or "all")`,
 		}},
+		{"after_a_name_like_its_own", "[modules.m]\nsource = 'file:m.wasm'\n[jobs.loads]\nmodule = 'm'\nafter = ['load']\n[jobs.other]\nmodule = 'm'\nschedule = 'manual'\n", []string{
+			`t.toml:5:10: jobs.loads.after[0]: the file has no job "load" (name a job of this file)`,
+		}},
 		{"after", small + "after = ['j']\n[jobs.k]\nmodule = 'm'\nafter = ['i', 'kk', 'one', 'q']\n[jobs.kk]\nmodule = 'm'\nafter = []\n[jobs.p]\nmodule = 'm'\nafter = ['k', 'k', 'far away']\nclass = 'C'\n[jobs.q]\nmodule = 'm'\nschedule = 'manual'\n", []string{
 			"t.toml:5:8: jobs.j.cron: a job with after has no schedule of its own: its instants are those of the jobs before it (remove one of them)",
 			`t.toml:6:10: jobs.j.after[0]: "j" is not the name of another job, or is listed twice (name each job once, and not the job itself)`,
