@@ -33,30 +33,37 @@ type ModuleCopy struct {
 
 // spread uploads a module to servers of the cluster, except the one whose member is self, and
 // reports which of them have it now. An empty self excepts no server. token is the peer token
-// of the servers.
+// of the servers; without it none is asked.
 func (o *Operator) spread(ctx context.Context, m peer.Module, token string, self job.InstanceID) ([]ModuleCopy, error) {
 	if m.Size > module.MaxSize {
 		return nil, failf(host.Invalid, nil, "the module has %d bytes, the limit is %d", m.Size, module.MaxSize)
 	}
-	addresses, err := o.peerAddresses(ctx, self)
+	addresses, closed, err := o.peerAddresses(ctx, self)
 	if err != nil {
 		return nil, err
 	}
-	first := min(len(addresses), maxCopies)
+	first, why := min(len(addresses), maxCopies), fmt.Sprintf("not asked, as a push uploads to %d servers", maxCopies)
+	if token == "" {
+		first, why = 0, "not asked, as peer_token is not set here"
+	}
 	copies := uploadTo(ctx, m, addresses[:first], token)
 	for _, a := range addresses[first:] {
-		copies = append(copies, ModuleCopy{Address: a, Fault: fmt.Sprintf("not asked, as a push uploads to %d servers", maxCopies)})
+		copies = append(copies, ModuleCopy{Address: a, Fault: why})
+	}
+	for _, a := range closed {
+		copies = append(copies, ModuleCopy{Address: a, Fault: "it takes no modules; set peer_listen there"})
 	}
 	return copies, nil
 }
 
-// peerAddresses returns the addresses at which the servers of the cluster accept modules.
-// A server has the same id in each of its jobs, so it reads one member node per id.
-func (o *Operator) peerAddresses(ctx context.Context, self job.InstanceID) ([]string, error) {
+// peerAddresses returns the addresses at which the servers of the cluster accept modules, and those of
+// the servers that accept none. A server has the same id in each of its jobs, so it reads one member
+// node per id.
+func (o *Operator) peerAddresses(ctx context.Context, self job.InstanceID) (addresses, closed []string, err error) {
 	const what = "look for the servers of the cluster"
 	names, err := o.Names(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	var above []string
 	for _, name := range names {
@@ -65,30 +72,33 @@ func (o *Operator) peerAddresses(ctx context.Context, self job.InstanceID) ([]st
 	}
 	dirs, err := o.readAll(ctx, above, readsAtOnce)
 	if err != nil {
-		return nil, readError(err, what)
+		return nil, nil, readError(err, what)
 	}
-	var nodes []string
+	var nodes, ids []string
 	seen := map[string]bool{}
 	for i, dir := range dirs {
 		for _, id := range dir.Children {
 			if !seen[id] && !isSelf(id, self) {
 				seen[id] = true
-				nodes = append(nodes, above[i]+"/"+id)
+				nodes, ids = append(nodes, above[i]+"/"+id), append(ids, id)
 			}
 		}
 	}
 	members, err := o.readAll(ctx, nodes, readsAtOnce)
 	if err != nil {
-		return nil, readError(err, what)
+		return nil, nil, readError(err, what)
 	}
-	var addresses []string
-	for _, m := range members {
-		if a := spelling.PeerAddress(m); a != "" && !slices.Contains(addresses, a) {
+	for i, m := range members {
+		switch a := spelling.PeerAddress(m); {
+		case a == "" && m.Exists:
+			closed = append(closed, job.InstanceID(ids[i]).IP())
+		case a != "" && !slices.Contains(addresses, a):
 			addresses = append(addresses, a)
 		}
 	}
 	slices.Sort(addresses)
-	return addresses, nil
+	slices.Sort(closed)
+	return addresses, closed, nil
 }
 
 // isSelf reports whether an id belongs to the server self. The id gets another suffix with each

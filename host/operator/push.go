@@ -44,7 +44,8 @@ type Push struct {
 	// nil: no server was asked.
 	Keep func(digest string, sign []byte) error
 	// Token is the peer token of the servers, Self the member that the asked server is.
-	// Without Token no other server gets the bytes.
+	// Without Token no other server gets the bytes. Without both, a server that was asked has
+	// the registry inside, and there is no other server.
 	Token string
 	Self  job.InstanceID
 }
@@ -164,7 +165,7 @@ func (o *Operator) save(ctx context.Context, wasm Wasm, p Push, report *PushRepo
 		}
 		report.Held = 1
 	}
-	if p.Token != "" {
+	if p.Keep == nil || p.Token != "" || p.Self != "" {
 		copies, err := o.spread(ctx, peer.Module{Digest: report.Digest, Bytes: wasm, Size: wasm.Size(), Signature: p.Signature}, p.Token, p.Self)
 		switch {
 		case err != nil && report.Held == 0:
@@ -172,7 +173,7 @@ func (o *Operator) save(ctx context.Context, wasm Wasm, p Push, report *PushRepo
 		case err != nil: // one server has it, which is enough
 			report.Unread = append(report.Unread, err.Error())
 		}
-		report.Other = slices.Concat(report.Other, copies)
+		report.Other = append(report.Other, copies...)
 		for _, c := range copies {
 			if c.Fault == "" {
 				report.Held++

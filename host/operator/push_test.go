@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 
@@ -59,6 +60,32 @@ func TestPushReportsServersThatItDoesNotAsk(t *testing.T) {
 	}
 	if len(r.Other) != maxCopies+2 || notAsked != 2 {
 		t.Errorf("%d servers, %d of them not asked", len(r.Other), notAsked)
+	}
+}
+
+// A push reports the servers that take no modules, and without a peer token all others.
+func TestPushReportsServersThatItCannotAsk(t *testing.T) {
+	t.Parallel()
+	op := operating(t, embedded.Memory())
+	_, _, members := layout.NewJob("jobs", "one").Nodes()
+	for _, path := range []string{"/jobs", "/jobs/one", "/jobs/one/wasm", members} {
+		put(t, op, registry.Create, path, "")
+	}
+	for id, address := range map[string]string{"10.0.0.1@-@1": "10.0.0.1:1", "10.0.0.2@-@1": "", "10.0.0.3@-@1-1": "10.0.0.3:1"} {
+		put(t, op, registry.Create, members+"/"+id, spelling.EncodeMember(protocol.Join{Address: address}, protocol.Ready{}))
+	}
+	r, err := op.PushModule(t.Context(), bytes.NewReader([]byte("bytes")), Push{
+		Keep: func(string, []byte) error { return nil }, Self: "10.0.0.3@-@1",
+		Examine: func(context.Context, io.Reader) (guest.Examination, error) {
+			return guest.Examination{Checked: guest.Checked{Report: guest.Report{Digest: digestA}, Runs: true}}, nil
+		},
+	})
+	want := []ModuleCopy{
+		{Address: "10.0.0.1:1", Fault: "not asked, as peer_token is not set here"},
+		{Address: "10.0.0.2", Fault: "it takes no modules; set peer_listen there"},
+	}
+	if err != nil || r.Held != 1 || !slices.Equal(r.Other, want) {
+		t.Errorf("%+v, %v", r, err)
 	}
 }
 
