@@ -72,7 +72,7 @@ func (o *operatorVerb) follow(ctx context.Context, op cluster, before *operator.
 		select {
 		case <-again.C:
 		case <-ctx.Done():
-			return &host.Error{Code: host.Unavailable, Msg: fmt.Sprintf("follow run %s of job %s: %s of %s has not ended; it goes on", asked.Run, before.Name, count(len(open), "item"), count(len(asked.Items), "item")), Err: context.Cause(ctx)}
+			return &host.Error{Code: host.Unavailable, Msg: fmt.Sprintf("follow run %s of job %s: %d of %s did not end in time; it goes on", asked.Run, before.Name, len(open), count(len(asked.Items), "item")), Err: context.Cause(ctx)}
 		}
 	}
 	if o.term.json() {

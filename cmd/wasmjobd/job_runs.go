@@ -97,7 +97,11 @@ func (o *operatorVerb) printAsked(name string, asked operator.Asked) error {
 	for k, i := range asked.Items {
 		items[k] = strconv.Itoa(i)
 	}
-	o.term.printf("%s: requested run %s of item %s\n", plain(name), plain(asked.Run), strings.Join(items, ", "))
+	noun := "items"
+	if len(items) == 1 {
+		noun = "item"
+	}
+	o.term.printf("%s: requested run %s of %s %s\n", plain(name), plain(asked.Run), noun, strings.Join(items, ", "))
 	o.term.noteUnread(asked.Unread)
 	return nil
 }
