@@ -50,7 +50,7 @@ func jobCreate(o *operatorVerb) *cobra.Command {
 	c.Flags().StringVar(&flags.module, "module", "", "its module: a `file`, a digest, NAME@VERSION or oci://… (default: the module in --from)")
 	c.Flags().StringVar(&flags.cron, "cron", "", "when it runs; without, only when triggered")
 	c.Flags().IntVar(&flags.shards, "shards", 1, "number of its items")
-	c.Flags().StringArrayVar(&flags.set, "set", nil, "another `key=value` of its table, in TOML, such as misfire=false; may be repeated")
+	c.Flags().StringArrayVar(&flags.set, "set", nil, "another `key=value` of its table, in TOML, such as misfire=false or 'timeout=\"30s\"'; may be repeated")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		text, err := flags.text(c, o.term, args[0])
 		if err != nil {
