@@ -74,7 +74,8 @@ func serverDrain(o *operatorVerb) *cobra.Command {
 		Long: "The servers at the address are disabled for all jobs, including future ones. Running items\n" +
 			"complete, and then the items move. The server stays reachable, and /readyz fails and says why. The\n" +
 			"drain lasts until undrain, and survives restarts. An instance id stands for its address. With\n" +
-			"--wait the verb returns when nothing runs there; Ctrl-C ends the waiting, not the drain.",
+			"--wait the verb returns when nothing runs there; Ctrl-C ends the waiting, not the drain. A server\n" +
+			"that is drained again without --reason keeps its reason.",
 		Example: `  wasmjobd server drain 10.0.0.7 --reason "a new disk" --wait`,
 	}
 	c.Flags().StringVar(&reason, "reason", "", "reason, for the people who see it")

@@ -134,6 +134,9 @@ func (o *Operator) Drain(ctx context.Context, ip, why string) (set, unread []str
 		next := clustertree.Drain{Server: ip, By: o.author.Name, Why: why, Since: now.UnixMilli(), Kept: kept}
 		if before := all.Find(ip); before != nil { // a repeated drain continues an interrupted one
 			next.Since, next.Kept = before.Since, before.Kept
+			if why == "" && !before.Ending { // as of drain --wait, which only waits for the rest
+				next.By, next.Why = before.By, before.Why
+			}
 		}
 		if !all.Put(next) {
 			return failf(host.Refused, nil, "%s: there is no room for another drain; undrain other servers, or use server disable", what)

@@ -45,8 +45,11 @@ func TestDrain(t *testing.T) {
 		if err != nil || len(all) != 1 || all[0].Drain == nil || all[0].Drain.By != "ann" || all[0].Drain.Why != "a new disk" {
 			t.Errorf("%v: %+v", err, all)
 		}
-		if _, _, err := o.Drain(t.Context(), ip, ""); err != nil { // again
+		if _, _, err := o2.Drain(t.Context(), ip, ""); err != nil { // again, by another operator
 			t.Error(err)
+		}
+		if all, err := o.Servers(t.Context()); err != nil || all[0].Drain.By != "ann" || all[0].Drain.Why != "a new disk" {
+			t.Errorf("drained again: %v: %+v", err, all)
 		}
 		wantCode(t, "enabled while it is drained", second(o.SetServers(t.Context(), ip, false)), host.Refused)
 		wantCode(t, "enabled for a job", o.SetServer(t.Context(), "a", ip, false), host.Refused)
