@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -129,14 +130,16 @@ func lost(method, path string, err error) error {
 	if method != http.MethodGet && !errors.Is(err, ErrNoServer) && (!isDial || dial.Op != "dial") {
 		code = host.Unknown // the server may have carried it out
 	}
-	return &host.Error{Code: code, Msg: "ask the server at " + path + wrongScheme(path, err), Err: err}
+	return &host.Error{Code: code, Msg: "ask the server at " + path + hint(path, err), Err: err}
 }
 
-// wrongScheme returns, for the error of a request, what to do if the server at path may speak TLS while the client
-// does not, or the other way round; else "".
-func wrongScheme(path string, err error) string {
+// hint returns what to do about an error of a connection to the server at path, or "".
+func hint(path string, err error) string {
 	if _, plainly := errors.AsType[tls.RecordHeaderError](err); plainly {
 		return ": it does not speak TLS; write http:// if the server has no certificate"
+	}
+	if _, unknown := errors.AsType[x509.UnknownAuthorityError](err); unknown {
+		return ": this machine does not trust the authority of its certificate; name a file with the authority as ca in a context"
 	}
 	if strings.HasPrefix(path, "http://") && (errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET)) {
 		return ": it closes the connection; write https:// if the server has a certificate"

@@ -68,7 +68,7 @@ func TestClientByTLS(t *testing.T) {
 	address := "https://" + serveTCP(t, files, h)
 	c := at(t, address, "viewer")
 	_, err := c.Job(t.Context(), "report")
-	wantCode(t, "an unknown authority", err, host.Unavailable, "certificate")
+	wantCode(t, "an unknown authority", err, host.Unavailable, "name a file with the authority as ca")
 	roots := x509.NewCertPool()
 	roots.AddCert(a.cert)
 	c.transport.(conforming).TLSClientConfig = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
