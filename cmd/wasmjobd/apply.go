@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"io"
 	"os"
 	"slices"
 
@@ -28,7 +29,7 @@ func applyCommand(term *terminal) *cobra.Command {
 			"modules to the servers first, with module push. This includes artifacts, oci://…, which apply\n" +
 			"pulls only to compute their digests. The [host.allow] of each server limits what the jobs may do.\n" +
 			"Neither this environment nor other files are read: a variable has only its default, and include\n" +
-			"is refused.\n\n" +
+			"is refused. FILE is - for standard input.\n\n" +
 			"Each job is one write: if something changes meanwhile, apply again. If any setting is drift or\n" +
 			"disputed, apply exits with 5, as plan does; plan --config FILE shows the same without writing.",
 		Example: "  wasmjobd apply jobs.toml\n  wasmjobd apply jobs.toml --context prod -o json",
@@ -78,11 +79,19 @@ func unreadable(what string, err error) error {
 	return exitf(exitInvalid, "%s cannot be read%s:\n%w", what, why, err)
 }
 
+// readText reads a configuration from a file, or from standard input if the path is "-".
+func readText(term *terminal, path string) ([]byte, error) {
+	if path != "-" {
+		return os.ReadFile(path) //nolint:wrapcheck // the caller says what it is for
+	}
+	return io.ReadAll(io.LimitReader(term.in, maxModuleFile)) //nolint:wrapcheck // as above
+}
+
 // textsIn returns the jobs of a file, each with its excerpt of the file and the digest of its module.
 // If a module's file is missing or its artifact cannot be pulled, its jobs have no digest: only a new
 // job needs it, and is refused without it.
 func textsIn(ctx context.Context, term *terminal, path string) ([]operator.JobText, error) {
-	content, err := os.ReadFile(path)
+	content, err := readText(term, path)
 	if err != nil {
 		return nil, exitf(exitInvalid, "read the jobs: %w", err)
 	}

@@ -46,7 +46,7 @@ func jobCreate(o *operatorVerb) *cobra.Command {
 			"precedence.",
 		Example: "  wasmjobd job create report --module report.wasm --cron '0 0 2 * * ?' --shards 4\n  wasmjobd job create report --from jobs.toml",
 	}
-	c.Flags().StringVar(&flags.from, "from", "", "`file` with the tables of the job and its module")
+	c.Flags().StringVar(&flags.from, "from", "", "`file` with the tables of the job and its module, or - for standard input")
 	c.Flags().StringVar(&flags.module, "module", "", "its module: a `file`, a digest, NAME@VERSION or oci://… (default: the module in --from)")
 	c.Flags().StringVar(&flags.cron, "cron", "", "when it runs; without, only when triggered")
 	c.Flags().IntVar(&flags.shards, "shards", 1, "number of its items")
@@ -97,7 +97,7 @@ func (f *createFlags) text(c *cobra.Command, term *terminal, name string) (opera
 			return t, usage("--%s and --from: write it into the file", flag)
 		}
 	}
-	content, err := os.ReadFile(f.from)
+	content, err := readText(term, f.from)
 	if err != nil {
 		return t, exitf(exitInvalid, "read the job: %w", err)
 	}
