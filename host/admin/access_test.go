@@ -179,7 +179,8 @@ func TestHeadersOfAnswers(t *testing.T) {
 func TestReady(t *testing.T) {
 	t.Parallel()
 	const fault = "the session is over"
-	h, _ := guarded(Options{Checks: func() []Check { return []Check{{"registry", fault}, {"modules", ""}, {"history", "the disk is full"}} }})
+	var log bytes.Buffer
+	h, _ := guarded(Options{Log: slog.New(slog.NewTextHandler(&log, nil)), Checks: func() []Check { return []Check{{"registry", fault}, {"modules", ""}, {"history", "the disk is full"}} }})
 	for token, want := range map[string]int{"": 0, "Authorization: Bearer viewer": 2} {
 		w := sent(t, h, http.MethodGet, readyPath, "10.0.0.1:1", token)
 		if p := problemIn(t, w); p.Code != codeNotReady || len(p.Errors) != want || strings.Contains(w.Body.String(), fault) != (want > 0) {
@@ -188,6 +189,9 @@ func TestReady(t *testing.T) {
 		if w := sent(t, h, http.MethodGet, healthPath, "10.0.0.1:1", token); w.Code != http.StatusOK {
 			t.Errorf("with %q the server is not alive: %d", token, w.Code)
 		}
+	}
+	if log.Len() > 0 {
+		t.Errorf("probes of a server that lacks something fill the log: %s", &log)
 	}
 	h, _ = guarded(Options{Alive: func(context.Context) error { return errors.New("the loop of report does not answer") }})
 	for _, token := range []string{"", "Authorization: Bearer viewer", "Authorization: Bearer wrong"} { // a probe's token does not count

@@ -307,11 +307,11 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, one *route) {
 func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	p, id := problemOf(err), requestID(w)
 	level := slog.LevelInfo
-	switch p.Status {
-	case http.StatusInternalServerError:
+	switch {
+	case p.Status == http.StatusInternalServerError:
 		level = slog.LevelError
-	case http.StatusTooManyRequests:
-		level = slog.LevelDebug // too many requests must not fill the log
+	case p.Status == http.StatusTooManyRequests, p.Code == codeNotReady:
+		level = slog.LevelDebug // neither too many requests nor probes must fill the log
 	}
 	caller, _ := r.Context().Value(visitorKey{}).(visitor)
 	h.o.Log.Log(r.Context(), level, "an operator's request is refused", append(caller.logged(), "method", r.Method, "path", operator.HideTokens(r.URL.Path), "code", p.Code, "error", operator.HideTokens(err.Error()), "request_id", id)...)
