@@ -317,6 +317,7 @@ func TestFaultsFoundByOthers(t *testing.T) {
 		{"job_name_of_a_clusters_state", strings.Replace(small, "jobs.j", "jobs.'a.wasmjobd'", 1), `t.toml:3:7: jobs."a.wasmjobd": the name "a.wasmjobd" ends in .wasmjobd`},
 		{"reconcile", small + "reconcile_every = '90s'\n", "t.toml:6:19: jobs.j.reconcile_every: "},
 		{"item_params", small + "item_params = '0=a=b'\n", "t.toml:6:15: jobs.j.item_params: "},
+		{"text_that_the_layout_cannot_have", "registry.layout = '3'\n" + small + "description = \"a\\u0001b\"\n", `t.toml:4:7: jobs.j: write configuration of job "j": "description"`},
 		{"guest_path", small + "allow.dirs = ['ro:/srv:srv']\n[host.allow]\ndirs = ['ro:/']\n", "t.toml:6:15: jobs.j.allow.dirs[0]: "},
 	}
 	for _, tt := range tests {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/internal/layout/clustertree"
 	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/reason"
@@ -69,6 +70,7 @@ func (b *builder) job(path, name string) {
 	// With an embedded registry only this file changes a job. In a shared registry, other
 	// servers and consoles do as well.
 	c := job.Config{Name: name, Overwrite: b.file.Registry.Kind == Embedded, Layout: b.file.Registry.Layout}
+	before := len(b.problems)
 	for s := range job.Settings() {
 		k.set(&s, &c)
 	}
@@ -87,6 +89,9 @@ func (b *builder) job(path, name string) {
 	b.validated(path, c)
 	if clustertree.Reserved(name) {
 		b.fault(path, "", "", reason.Of(reason.NameUnusable, strconv.Quote(name), "ends in "+clustertree.Suffix+", as the state of a cluster does"))
+	}
+	if err := layout.Check(c); err != nil && len(b.problems) == before { // else it may be a consequence of what is found
+		b.fault(path, "", "", reason.Of(reason.LayoutUnwritable, err.Error()))
 	}
 	b.file.Jobs = append(b.file.Jobs, c)
 }

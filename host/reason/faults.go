@@ -175,6 +175,7 @@ const (
 	ModuleUnknown      Code = "module_unknown"
 	ModuleMeant        Code = "module_meant"
 	StrategyRefused    Code = "strategy_refused"
+	LayoutUnwritable   Code = "layout_unwritable"
 	StrategyErrorAlone Code = "strategy_error_alone"
 	BackoffAboveMax    Code = "backoff_above_max"
 	CatchUpOfClass     Code = "catch_up_of_class"

@@ -173,6 +173,7 @@ var faults = map[Code]advice{
 	ModuleUnknown:      {words: "there is no module {module}", hint: "add [{table}]", params: []string{"module", "table"}},
 	ModuleMeant:        {words: "there is no module {module}", hint: "did you mean {meant}?", params: []string{"module", "meant"}},
 	StrategyRefused:    {words: "{error}", params: []string{"error"}},
+	LayoutUnwritable:   {words: "{error}", hint: "correct that, or choose another layout", params: []string{"error"}},
 	StrategyErrorAlone: {words: "strategy_error has no effect without strategy_module", hint: "remove it"},
 	BackoffAboveMax:    {words: "{max} is less than backoff, {backoff}", params: []string{"max", "backoff"}},
 	DayInvalid:         {words: "{entry} is not a day", hint: `write "2026-12-25", "2026-12-24..2027-01-01", or "12-25" for each year`, params: []string{"entry"}},

@@ -157,7 +157,7 @@ var layers = []layer{
 	{pkg: "host/internal/cluster", may: []string{"host", "host/operator", "host/job", "host/reason", "host/registry", "host/registry/zk", "host/registry/zk/zktest", "host/trace", "host/internal/protocol", "host/internal/layout", "host/internal/layout/clustertree", "host/internal/follow"},
 		tests: []string{"strategy", "github.com/go-zookeeper/zk"},
 		why:   "hosts on a real service, for tests alone"},
-	{pkg: "host/config", may: []string{"internal/nearest", "internal/oci", "abi/conformance", "host", "host/job", "host/reason", "host/internal/layout/clustertree", "host/internal/outbound", "host/internal/schedule", "host/internal/signature", "strategy"}, libs: []string{"github.com/BurntSushi/toml"},
+	{pkg: "host/config", may: []string{"internal/nearest", "internal/oci", "abi/conformance", "host", "host/job", "host/reason", "host/internal/layout", "host/internal/layout/clustertree", "host/internal/outbound", "host/internal/schedule", "host/internal/signature", "strategy"}, libs: []string{"github.com/BurntSushi/toml"},
 		why: "text to options; it starts nothing"},
 
 	{pkg: "host/metrics", may: []string{"host", "host/reason", "host/trace"}, libs: []string{"github.com/prometheus/client_golang"},
