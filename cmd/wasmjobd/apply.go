@@ -82,9 +82,9 @@ func unreadable(what string, err error) error {
 // readText reads a configuration from a file, or from standard input if the path is "-".
 func readText(term *terminal, path string) ([]byte, error) {
 	if path != "-" {
-		return os.ReadFile(path) //nolint:wrapcheck // the caller says what it is for
+		return os.ReadFile(path)
 	}
-	return io.ReadAll(io.LimitReader(term.in, maxModuleFile)) //nolint:wrapcheck // as above
+	return io.ReadAll(io.LimitReader(term.in, maxModuleFile))
 }
 
 // textsIn returns the jobs of a file, each with its excerpt of the file and the digest of its module.

@@ -2,7 +2,6 @@ package admin
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -60,8 +59,11 @@ func backfillJob(r *request) error {
 	if err := r.readBody(&body); err != nil {
 		return err
 	}
+	if err := emptyItems(body.Items); err != nil {
+		return err
+	}
 	key, err := r.key()
-	if err := cmp.Or(err, emptyItems(body.Items)); err != nil {
+	if err != nil {
 		return err
 	}
 	r.recallAll()

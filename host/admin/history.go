@@ -1,8 +1,8 @@
 package admin
 
 import (
-	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -268,7 +268,7 @@ func purgeAction() action {
 		p.Dry, p.Here = r.dry(), b.Here
 		rows, err := r.h.o.Purge(r.Context(), p)
 		if !p.Dry && (err == nil || rows > 0) { // also if it ended early, and before the others are asked, which may take long
-			err = cmp.Or(err, r.note("history purge", fmt.Sprintf("job=%s older_than=%s per_job=%d bytes=%d rows=%d", p.Job, p.Age, p.PerJob, p.Bytes, rows)))
+			err = errors.Join(err, r.note("history purge", fmt.Sprintf("job=%s older_than=%s per_job=%d bytes=%d rows=%d", p.Job, p.Age, p.PerJob, p.Bytes, rows)))
 		}
 		if err != nil {
 			return purgedDocument{}, err

@@ -1,7 +1,6 @@
 package admin
 
 import (
-	"cmp"
 	"context"
 	"net/http"
 
@@ -41,7 +40,10 @@ type retryBody struct {
 // retryRun retries the failed items of a run.
 func retryRun(r *request, name string, b *retryBody) (askedDocument, error) {
 	run, err := textIn("run", b.Run)
-	if err := cmp.Or(err, emptyItems(b.Items)); err != nil {
+	if err == nil {
+		err = emptyItems(b.Items)
+	}
+	if err != nil {
 		return askedDocument{}, err
 	}
 	r.recallAll()
