@@ -17,38 +17,48 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
 )
 
-// keptHere pushes a module that the server that was asked keeps. Between the examination and
-// the upload it calls examined with the end of the request's context.
-func keptHere(t *testing.T, op *Operator, examined func(end context.CancelFunc)) PushReport {
+// keptHere pushes a module that the server that was asked keeps, as p says. Between the
+// examination and the upload it calls examined with the end of the request's context.
+func keptHere(t *testing.T, op *Operator, p Push, examined func(end context.CancelFunc)) PushReport {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	r, err := op.PushModule(ctx, bytes.NewReader([]byte("bytes")), Push{
-		Token: "token", Keep: func(string, []byte) error { return nil },
-		Examine: func(context.Context, io.Reader) (guest.Examination, error) {
-			examined(cancel)
-			return guest.Examination{Checked: guest.Checked{Report: guest.Report{Digest: digestA}, Runs: true}}, nil
-		},
-	})
+	p.Keep = func(string, []byte) error { return nil }
+	p.Examine = func(context.Context, io.Reader) (guest.Examination, error) {
+		examined(cancel)
+		return guest.Examination{Checked: guest.Checked{Report: guest.Report{Digest: digestA}, Runs: true}}, nil
+	}
+	r, err := op.PushModule(ctx, bytes.NewReader([]byte("bytes")), p)
 	if err != nil || !r.Saved || r.Held != 1 {
 		t.Errorf("%+v, %v", r, err)
 	}
 	return r
 }
 
-// A push reports the servers beyond those to which it uploads.
-func TestPushReportsServersThatItDoesNotAsk(t *testing.T) {
-	t.Parallel()
-	op := operating(t, embedded.Memory())
+// putMembers writes the nodes of members, each with the address at which it takes modules.
+func putMembers(t *testing.T, op *Operator, addresses map[string]string) {
+	t.Helper()
 	_, _, members := layout.NewJob("jobs", "many").Nodes()
 	for _, path := range []string{"/jobs", "/jobs/many", "/jobs/many/wasm", members} {
 		put(t, op, registry.Create, path, "")
 	}
-	for i := range maxCopies + 2 {
-		address := fmt.Sprintf("127.0.0.1:%d", i+1) // nothing listens there
-		put(t, op, registry.Create, fmt.Sprintf("%s/10.0.0.%d@-@1", members, i), spelling.EncodeMember(protocol.Join{Address: address}, protocol.Ready{}))
+	for id, address := range addresses {
+		put(t, op, registry.Create, members+"/"+id, spelling.EncodeMember(protocol.Join{Address: address}, protocol.Ready{}))
 	}
-	r := keptHere(t, op, func(context.CancelFunc) {})
+}
+
+func goOn(context.CancelFunc) {}
+
+// A push reports the servers beyond those to which it uploads.
+func TestPushReportsServersThatItDoesNotAsk(t *testing.T) {
+	t.Parallel()
+	op := operating(t, embedded.Memory())
+	addresses := map[string]string{}
+	for i := range maxCopies + 2 {
+		addresses[fmt.Sprintf("10.0.0.%d@-@1", i)] = fmt.Sprintf("127.0.0.1:%d", i+1) // nothing listens there
+	}
+	putMembers(t, op, addresses)
+	r := keptHere(t, op, Push{Token: "token"}, goOn)
 	notAsked := 0
 	for _, c := range r.Other {
 		if c.Fault == "" {
@@ -67,25 +77,14 @@ func TestPushReportsServersThatItDoesNotAsk(t *testing.T) {
 func TestPushReportsServersThatItCannotAsk(t *testing.T) {
 	t.Parallel()
 	op := operating(t, embedded.Memory())
-	_, _, members := layout.NewJob("jobs", "one").Nodes()
-	for _, path := range []string{"/jobs", "/jobs/one", "/jobs/one/wasm", members} {
-		put(t, op, registry.Create, path, "")
-	}
-	for id, address := range map[string]string{"10.0.0.1@-@1": "10.0.0.1:1", "10.0.0.2@-@1": "", "10.0.0.3@-@1-1": "10.0.0.3:1"} {
-		put(t, op, registry.Create, members+"/"+id, spelling.EncodeMember(protocol.Join{Address: address}, protocol.Ready{}))
-	}
-	r, err := op.PushModule(t.Context(), bytes.NewReader([]byte("bytes")), Push{
-		Keep: func(string, []byte) error { return nil }, Self: "10.0.0.3@-@1",
-		Examine: func(context.Context, io.Reader) (guest.Examination, error) {
-			return guest.Examination{Checked: guest.Checked{Report: guest.Report{Digest: digestA}, Runs: true}}, nil
-		},
-	})
+	putMembers(t, op, map[string]string{"10.0.0.1@-@1": "10.0.0.1:1", "10.0.0.2@-@1": "", "10.0.0.3@-@1-1": "10.0.0.3:1"})
+	r := keptHere(t, op, Push{Self: "10.0.0.3@-@1"}, goOn)
 	want := []ModuleCopy{
 		{Address: "10.0.0.1:1", Fault: "not asked, as peer_token is not set here"},
 		{Address: "10.0.0.2", Fault: "it takes no modules; set peer_listen there"},
 	}
-	if err != nil || r.Held != 1 || !slices.Equal(r.Other, want) {
-		t.Errorf("%+v, %v", r, err)
+	if !slices.Equal(r.Other, want) {
+		t.Errorf("%+v", r)
 	}
 }
 
@@ -93,10 +92,10 @@ func TestPushReportsServersThatItCannotAsk(t *testing.T) {
 func TestPushReportsThatItFoundNoServers(t *testing.T) {
 	t.Parallel()
 	op := operating(t, embedded.Memory())
-	if r := keptHere(t, op, func(context.CancelFunc) {}); len(r.Unread) > 0 {
+	if r := keptHere(t, op, Push{Token: "token"}, goOn); len(r.Unread) > 0 {
 		t.Errorf("with a registry: %q", r.Unread)
 	}
-	if r := keptHere(t, op, func(end context.CancelFunc) { end() }); len(r.Unread) != 1 || len(r.Other) > 0 {
+	if r := keptHere(t, op, Push{Token: "token"}, func(end context.CancelFunc) { end() }); len(r.Unread) != 1 || len(r.Other) > 0 {
 		t.Errorf("without an answer of the registry: %+v", r)
 	}
 }
