@@ -315,8 +315,8 @@ func writeSecret(name, text string) error {
 }
 
 // pageBytes limits the texts of the rows in one answer: many requests are answered at once, and a row may
-// have 80 KiB of texts. It is as much as a server takes of another one. So a server of an earlier release, which
-// expects all wanted rows of a page that has a next one, refuses a shorter page.
+// have 80 KiB of texts. A server takes no larger answer of another one. So a server of the release before refuses
+// a page that ends here; it would otherwise miss rows, as it knows no page with fewer rows than it wants.
 const pageBytes = 8 << 20
 
 // runsOf returns a function that reads pages of a history for operators. A request for one run always

@@ -162,6 +162,24 @@ func unanswered(unread []string) string {
 	return "; without an answer: " + strings.Join(unread, ", ")
 }
 
+// newestBad returns the row that ended last, of the last attempts of items that did not end well; the zero value: none.
+func newestBad(rows []trace.Row) (newest trace.Row) {
+	type item struct {
+		run  string
+		item int
+	}
+	last := map[item]int{} // attempts
+	for _, r := range rows {
+		last[item{r.Run, r.Item}] = max(last[item{r.Run, r.Item}], r.Attempt)
+	}
+	for _, r := range rows {
+		if endedBadly(r.State) && r.Attempt == last[item{r.Run, r.Item}] && r.End > newest.End {
+			newest = r
+		}
+	}
+	return newest
+}
+
 // lastAttempts returns the newest row of each item of a run, sorted by item, and the id of the run. run is its
 // id, the time of its instant, or empty for the newest run with an item whose last attempt did not end well.
 func (o *Operator) lastAttempts(ctx context.Context, name, run string) (last []trace.Row, id string, unread []string, err error) {

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/wasmjob/wasmjob/host"
-	"github.com/wasmjob/wasmjob/host/trace"
 )
 
 // RetryModule lets the server with a data directory compile a module again although an
@@ -28,23 +27,4 @@ func RetryModule(dataDir, prefix string, dry bool) (digest string, err error) {
 		return digests[0], nil
 	}
 	return digests[0], host.RetryModule(dataDir, digests[0])
-}
-
-// newestBad returns the row that ended last, of the rows that are the last attempt of an item in a run and did not
-// end well; the zero value: there is none.
-func newestBad(rows []trace.Row) (newest trace.Row) {
-	type item struct {
-		run  string
-		item int
-	}
-	last := map[item]int{} // attempts
-	for _, r := range rows {
-		last[item{r.Run, r.Item}] = max(last[item{r.Run, r.Item}], r.Attempt)
-	}
-	for _, r := range rows {
-		if endedBadly(r.State) && r.Attempt == last[item{r.Run, r.Item}] && r.End > newest.End {
-			newest = r
-		}
-	}
-	return newest
 }
