@@ -40,7 +40,6 @@ func catchUpMutants() []mutant {
 		{catchUpMutant + "backfill not owned", "only the owner of an item begins what waits for it", []change{in("protocol.beginning.backfills", "s.mine(_)", "true")}},
 		{catchUpMutant + "backfill paused", "a paused job begins nothing of a backfill", []change{in("protocol.beginning.backfills", "s.paused()", "false")}},
 		{catchUpMutant + "backfill before a retry", "what waits begins after the next attempts of the run before", []change{in("protocol.beginning.backfills", "b.awaits(_)", "false")}},
-		{catchUpMutant + "backfill in any epoch", "a begin on its way takes nothing from what was asked for since", []change{without("jobtree.transaction.putBackfill", `t.setAssignment("put-backfill/epoch", _)`)}},
 		{catchUpMutant + "too early", "nobody begins what has not come by its own clock", []change{in("protocol.State.missedUntil", "min(until, s.backlog.catchUp.passed)", "until")}},
 	}
 }
