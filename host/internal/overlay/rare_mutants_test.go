@@ -69,6 +69,8 @@ func rareMutants() []mutant {
 		{"reclaim-foreign: while ours runs", "a foreign member's run of an item waits for the end of ours", in("protocol.reclaimForeign", "v.open(p.Item)", "false"), script("reclaim_foreign_open_here")},
 		{"reclaim-foreign: seen while ours runs", "so does one that our member has seen", in("protocol.reclaimForeign", "v.open(e.Item)", "false"), script("reclaim_foreign_open_seen")},
 		{"reclaim-foreign: of a trigger", "what a foreign member begins after the newest instant was accounted for is a triggered run", in("protocol.State.marked", "e.Instant <= max(_, _)", "false"), script("reclaim_foreign_trigger")},
+		{"mark: stray processing", "what a foreign member left that assigned after it had lost the lead is asked for anew", in("protocol.markReshard", "s.strayProcessing()", "false"), script("mark_foreign_stray")},
+		{"mark: stray processing at once", "but not while that member may still assign", in("protocol.facts.strayProcessing", "s.now >= until", "true"), script("mark_foreign_stray")},
 		{"mark: left out", "a member that a foreign leader left out gets items when one of ours leads", in("protocol.State.stale", "v.Sealed && v.someoneWithout()", "false"), script("mark_left_out")},
 		{"reclaim-foreign: about to be back", "a foreign member that writes its server's node is about to come back", in("protocol.State.watchForeign", "version != t.server", "false"), script("reclaim_foreign_returns")},
 		{"reclaim-foreign: ended before", "a foreign member that ends its run and leaves has not died in it, though both are seen at once", in("protocol.State.endedFirst", "changed < v.InstancesChanged", "false"), script("reclaim_foreign_ended")},

@@ -16,6 +16,32 @@ func (s *State) assignsAtNextInstant() bool {
 // assign before it begins.
 const assignLag = 300
 
+// seeStrayProcessing notes since when processing is there although no reshard is asked for.
+func (s *State) seeStrayProcessing() {
+	switch v := s.view; {
+	case !v.Processing || v.Necessary:
+		s.reshard.stray = 0
+	case s.reshard.stray == 0:
+		s.reshard.stray = s.now
+	}
+}
+
+// strayProcessing reports whether a foreign member has left processing, so that the mark for
+// a reshard must be set again. A leader that waits for runs does not look again whether it
+// leads. If the next leader assigns first, this one still deletes the owners' nodes, and then
+// its transaction is refused. With the mark the transaction would succeed and assign by an old
+// list of members. So the mark is not set before a bounded time, in which that member ends.
+func (s *facts) strayProcessing() bool {
+	if s.reshard.stray == 0 {
+		return false
+	}
+	until := s.reshard.stray + s.o.ReshardWait
+	if s.now < until {
+		s.hold(until)
+	}
+	return s.now >= until
+}
+
 // ownerGone reports whether an item's owner is not registered, and no reshard is in
 // progress.
 func (s *State) ownerGone() bool {

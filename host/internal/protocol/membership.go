@@ -32,6 +32,7 @@ func (s *State) observe(p *Plan) {
 	} else {
 		s.reshard.since, s.reshard.waitFrom = 0, 0
 	}
+	s.seeStrayProcessing()
 	s.seeGone()
 	s.queued(p)
 	s.seeSchedule()

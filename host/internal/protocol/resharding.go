@@ -3,6 +3,7 @@ package protocol
 // resharding is what this member knows of the requested reshard, and its part in it.
 type resharding struct {
 	since     int64 // when the mark was first seen; 0: there is none
+	stray     int64 // when processing was first seen without the mark; 0: it is not there alone
 	waitFrom  int64 // when an instant or a request began to wait; 0: none waits
 	waitAsked int64 // the newest request that waits, by the revision that wrote it
 

@@ -47,7 +47,7 @@ func markReshard(s *facts) Mutation {
 		requests = 0
 		s.note(membersChanged{})
 	}
-	if s.company.reclaims && !s.company.leads && (s.ownerGone() || s.schedule.tick.At == 0 && s.memberLeftOut(requests)) {
+	if s.company.reclaims && !s.company.leads && (s.strayProcessing() || s.ownerGone() || s.schedule.tick.At == 0 && s.memberLeftOut(requests)) {
 		return MarkReshard{} // set while an instant is due, it would make that wait for the next, at which the leader assigns
 	}
 	if !s.company.leads || s.session.leaving {
