@@ -122,6 +122,8 @@ func (o *Operator) planMove(ctx context.Context, name string, want Move) (*migra
 		switch {
 		case err == nil:
 			return p, nil
+		case errors.Is(err, migration.ErrTarget):
+			return nil, failf(host.Invalid, err, "migrate job %s", name)
 		case t.Same(before):
 			return nil, failf(host.Refused, err, "migrate job %s", name)
 		case try == moveReads:

@@ -226,13 +226,16 @@ func TestMigrationsThatAreRefused(t *testing.T) {
 	javatest.Write(t, o.session, javatest.Config(nil)) // with a member
 	for want, m := range map[string]Move{
 		"it is not at rest: sessions hold instances/" + javatest.Member + ", ": {To: "3"},
-		"not to \"4\"":            {To: "4"},
 		migration.ErrNone.Error(): {Back: true},
 	} {
 		_, err := o.Migrate(t.Context(), javatest.Name, m)
 		if wantCode(t, want, err, host.Refused); !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v", m, err)
 		}
+	}
+	_, err = o.Migrate(t.Context(), javatest.Name, Move{To: "4"})
+	if wantCode(t, "no such layout", err, host.Invalid); !strings.Contains(err.Error(), `not to "4"`) {
+		t.Error(err)
 	}
 	if err := o.Close(); err != nil {
 		t.Error(err)

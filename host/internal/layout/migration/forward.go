@@ -20,6 +20,9 @@ import (
 // targets are the layouts that a job can be moved to.
 var targets = map[string]func(namespace, name string) jobtree.Job{job.Layout21: v21.NewJob, job.Layout3: v3.NewJob}
 
+// ErrTarget is the error of Forward for a layout that no job can be moved to.
+var ErrTarget = errors.New("no target of a migration")
+
 // moving is the move of a job to a layout.
 type moving struct {
 	root, name string
@@ -41,7 +44,7 @@ func Forward(namespace, name, to string, t Tree) (*Plan, error) {
 func forward(namespace, name, to string, t Tree) (*Plan, Tree, error) {
 	of, ok := targets[to]
 	if !ok {
-		return nil, nil, fmt.Errorf("jobs are moved to layout %s or %s, not to %.20q", job.Layout21, job.Layout3, to)
+		return nil, nil, fmt.Errorf("%w: jobs are moved to layout %s or %s, not to %.20q", ErrTarget, job.Layout21, job.Layout3, to)
 	}
 	m := moving{name: name, to: to, job: of(namespace, name), tree: t.linked()}
 	m.root = m.job.Root()
