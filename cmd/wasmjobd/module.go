@@ -227,7 +227,7 @@ func moduleRollback(o *operatorVerb) *cobra.Command {
 	c.RunE = func(c *cobra.Command, args []string) error {
 		o.timeout += wait // --timeout is only for the requests
 		return o.ask(c.Context(), func(ctx context.Context, f *config.File, op cluster) error {
-			return o.untilStart(f, op, args[0], o.rollBack(ctx, op, args[0], strings.TrimPrefix(to, "sha256:"), wait))
+			return o.untilStart(f, op, args[0], o.rollBack(ctx, op, args[0], to, wait))
 		})
 	}
 	return c

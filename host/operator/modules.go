@@ -110,11 +110,14 @@ func (o *Operator) NextModule(ctx context.Context, name string, next ModuleRef) 
 
 // RollBack withdraws the next module if there is one. Otherwise it names an earlier
 // module as the next: the newest whose digest begins with to, or the newest if to is
-// empty. It returns the module that the job will run, and whether it runs it already.
-// With an error, back is the step that was tried, if any.
+// empty. The prefix sha256: of to is optional. RollBack returns the module that the job will
+// run, and whether it runs it already. With an error, back is the step that was tried, if any.
 func (o *Operator) RollBack(ctx context.Context, name, to string) (back ModuleRef, runs bool, err error) {
-	r := rollBack{job: name, to: to}
 	by := verb{"roll back the module of", "module rollback"}
+	r := rollBack{job: name, to: strings.TrimPrefix(to, "sha256:")}
+	if to != "" && r.to == "" {
+		return back, false, failf(host.Invalid, nil, "%s job %s: no digit of a digest is in %q", by.words, name, to)
+	}
 	err = o.amend(ctx, by, name, func(m *definition.Module) (err error) {
 		if err := unpinned(m, by, name); err != nil {
 			return err

@@ -52,6 +52,8 @@ func TestModulesThatCannotBeSet(t *testing.T) {
 		{"too large", bring("wasm", make([]byte, module.MaxSize+1)), host.Invalid},
 		{"nothing ran before", back("wasm", ""), host.Refused},
 		{"nothing like that ran before", back("wasm", "0"), host.NotFound},
+		{"nothing like that ran before, in full", back("wasm", "sha256:0"), host.NotFound},
+		{"no beginning of a digest", back("wasm", "sha256:"), host.Invalid},
 		{"it is not awaited", op.AwaitModule(ctx, "wasm", next.Digest, nil), host.Refused},
 	} {
 		wantCode(t, tt.what, tt.err, tt.code)
