@@ -206,20 +206,6 @@ func jobRemove(o *operatorVerb) *cobra.Command {
 	return c
 }
 
-func jobDump(o *operatorVerb) *cobra.Command {
-	return &cobra.Command{
-		Use: "dump JOB", Short: "Print the nodes of a job in a form that can be shared", Args: cobra.ExactArgs(1),
-		Long: "Each line is one node: its path, \" | \" and its value. Addresses are replaced by ip1, ip2 and so\n" +
-			"on; values of config, args and allow.env, commands and paths of files by ***. Parameters are\n" +
-			"shown. The state of guests is left out. The monitor_port of a job prints the same.",
-		RunE: func(c *cobra.Command, args []string) error {
-			return o.ask(c.Context(), func(ctx context.Context, _ *config.File, op cluster) error {
-				return withNearest(ctx, op, args[0], op.Dump(ctx, args[0], o.term.out))
-			})
-		},
-	}
-}
-
 // noJobs prints that a list is empty.
 func (o *operatorVerb) noJobs(f *config.File) {
 	within := "the namespace of the server"
