@@ -292,6 +292,7 @@ func (w *costWalk) leaveBlock() {
 	}
 	if b.loop {
 		w.passValues(b.results, codeMoveWide)
+		w.dead = b.dead // a loop goes back even if its end is unreachable
 		w.closeLoop(b)
 	} else {
 		w.recordJump(0)

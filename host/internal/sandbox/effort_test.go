@@ -72,6 +72,9 @@ func TestShapesThatAreHardToCompile(t *testing.T) {
 		"a loop with many ways back": {6000, func(_ *builder, n int) (int, []byte) {
 			return 100, slices.Concat(op(0x03, 0x40), read(100), rep(leaveIf, n), op(opEnd))
 		}},
+		"a loop whose end is unreachable": {20_000, func(_ *builder, n int) (int, []byte) {
+			return 100, slices.Concat(op(0x03, 0x40), increment(100), getLocal(0), op(0x0e), uleb(uint32(n)), make([]byte, n+1), op(opEnd))
+		}},
 		"places in memory and branches": {10_000, func(_ *builder, n int) (int, []byte) {
 			return 1, slices.Concat(getLocal(0), rep(op(0x28, 0, 0), n), op(opDrop),
 				rep(slices.Concat(op(0x02, 0x40), leaveIf, op(opEnd)), n/5))

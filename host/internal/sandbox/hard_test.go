@@ -61,6 +61,14 @@ func hardShapes() []hardShape {
 			b.sinks()
 			b.fnOf(vectors, vectors, nil, op(0x02, 0x40), leave, get, set, op(0x23, 0, 0x0e), uleb(uint32(n)), make([]byte, n+1), op(opEnd), get)
 		}},
+		{name: "targets that go round a loop", n: 400, full: 6000, build: func(b *builder, n int) { // its end is unreachable
+			b.sinks()
+			b.fnOf(ints, ints, nil, op(0x03, 0x40), get, set, op(0x23, 0, 0x0e), uleb(uint32(n)), make([]byte, n+1), op(opEnd), get)
+		}},
+		{name: "vectors that go round a loop without an end", n: 200, full: 3000, build: func(b *builder, n int) {
+			b.sinks()
+			b.fnOf(vectors, vectors, nil, op(0x03, 0x40), get, set, bytes.Repeat(leave, n), op(0x0c, 0, opEnd), get)
+		}},
 		{name: "results of a function", n: 400, full: 7000, build: func(b *builder, n int) {
 			b.sinks()
 			b.fnOf(vectors, vectors, nil, get, bytes.Repeat(leave, n))
