@@ -10,7 +10,7 @@ import (
 
 // Version changes whenever the output or the fuel of a module may change. It must be
 // part of every key of a cache or a pool.
-const Version = 4
+const Version = 5
 
 // Names shared by a rewritten module and its host. A module with an import or export
 // that begins with Reserved is refused.

@@ -42,11 +42,15 @@ func (m *module) renamed(body []byte) ([]byte, bool) {
 	r.NameBytes() // the section's name
 	out := slices.Clone(r.Since(0))
 	named := false
-	for !r.Done() {
+	for last := -1; !r.Done(); {
 		id, part := r.Byte(), r.Bytes(r.U32())
 		if r.Err() != nil {
 			break
 		}
+		if int(id) <= last { // the standard has each subsection once, in order of their ids
+			return nil, false
+		}
+		last = int(id)
 		sub := wasm.NewReader(part)
 		if id > namesFunctions && !named { // there are no names of functions, which come before this
 			out, named = appendSection(out, namesFunctions, m.functionNames(wasm.NewReader([]byte{0}))), true

@@ -109,7 +109,9 @@ func TestNames(t *testing.T) {
 		{"damaged", [][]byte{cat(text("name"), 1, 5, 9, 0)}, ".$2 .$1", "name", nil},
 		{"too many", [][]byte{cat(text("name"), 1, 4, 1, 77, 1, "x")}, ".$2 .$1", "name", nil},
 		{"no text", [][]byte{cat(text("name"), 1, 4, 1, 1, 1, "\xff")}, ".$2 .$1", "name", nil},
-		{"gaps", [][]byte{cat(text("name"), locals, 1, 8, 1, 1, 5, "outer")}, ".$2 .outer", "", []string{"name"}},
+		{"gaps", [][]byte{cat(text("name"), 1, 8, 1, 1, 5, "outer", locals)}, ".$2 .outer", "", []string{"name"}},
+		{"not in order", [][]byte{cat(text("name"), locals, 1, 8, 1, 1, 5, "outer")}, ".$2 .$1", "name", nil},
+		{"functions twice", [][]byte{cat(text("name"), 1, 1, 0, 1, 1, 0)}, ".$2 .$1", "name", nil}, // each would name all
 		{"only locals", [][]byte{cat(text("name"), module, locals)}, "mm.$2 mm.$1", "", []string{"name"}},
 		{"a long name", [][]byte{cat(text("name"), 1, u(wasm.MaxName+6), 1, 1, text(strings.Repeat("x", wasm.MaxName+1)))}, ".$2 .$1", "name", nil},
 		{"others", [][]byte{cat(text(".debug_line"), "abc"), cat(text("producers"), 0), sound, cat(text("sourceMappingURL"), 0), cat(text("mine"), "\xff\x00")}, "mm.the inner mm.outer", ".debug_line sourceMappingURL", []string{"producers", "name", "mine"}},
