@@ -52,7 +52,10 @@ func (w *walk) function(i int) error {
 	w.copyUpTo(w.Pos())
 	f.code = len(all.raw)
 	w.frames = append(w.frames, frame{op: wasm.OpBlock, lowest: 0})
-	for w.Next() {
+	for n := 0; w.Next(); n++ {
+		if n%1024 == 0 && all.bytes() > w.m.maxMemory {
+			return ErrMemory
+		}
 		w.instruction()
 	}
 	if err := w.Err(); err != nil {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/wasmjob/wasmjob/host/internal/wasm"
 )
@@ -31,14 +32,21 @@ const (
 	GrowthFloor = 256 << 10
 )
 
-// ErrReserved reports a module with a name that begins with Reserved.
-var ErrReserved = errors.New("reserved name")
+var (
+	// ErrReserved reports a module with a name that begins with Reserved.
+	ErrReserved = errors.New("reserved name")
+	// ErrMemory reports that metering takes more than Options.MaxMemory.
+	ErrMemory = errors.New("metering the module takes too much memory")
+)
 
 // Options are the settings of Rewrite.
 type Options struct {
 	// MaxTable is the maximum number of entries that a table may grow to: beyond it
 	// table.grow returns -1. 0 means DefaultTable.
 	MaxTable uint32
+	// MaxMemory is how many bytes of lists and code Rewrite may keep at a time. The room
+	// that they have for more comes on top, up to the same again. 0 means no limit.
+	MaxMemory uint64
 }
 
 // Result is a rewritten module.
@@ -51,8 +59,8 @@ type Result struct {
 // Rewrite returns a module that does the same as m and pays while it runs. The input
 // must be valid but need not have been validated: for an invalid module Rewrite
 // returns an error, or an output that no engine accepts. Equal inputs give equal
-// outputs. An error is ErrReserved or a *wasm.Fault, for invalid code or an exceeded
-// limit.
+// outputs. An error is ErrReserved, ErrMemory or a *wasm.Fault, for invalid code or an
+// exceeded limit.
 func Rewrite(m *wasm.Module, o Options) (Result, error) {
 	return rewrite(m, o, gathered)
 }
@@ -69,7 +77,7 @@ const (
 // newModule returns a module to rewrite, of which nothing is rewritten yet.
 func newModule(in *wasm.Module, o Options, how mode) *module {
 	return &module{
-		Module: in, maxTable: cmp.Or(o.MaxTable, DefaultTable), mode: how,
+		Module: in, maxTable: cmp.Or(o.MaxTable, DefaultTable), maxMemory: cmp.Or(o.MaxMemory, math.MaxUint64), mode: how,
 		helperOf: map[bulkOp]uint32{}, payWrapperOf: map[uint32]uint32{}, globalOf: map[uint32]int{},
 	}
 }

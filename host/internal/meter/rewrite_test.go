@@ -46,6 +46,30 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// TestMemory meters code that consists of short segments only, which take many times its size.
+func TestMemory(t *testing.T) {
+	t.Parallel()
+	const size, limit = 1 << 20, 8 << 20
+	jumps := &build{} // without the operands, which the engine checks later
+	for range 20 {
+		jumps.funcs = append(jumps.funcs, fn{"", ">", "", bytes.Repeat([]byte{0x0d, 0}, size/2/20)})
+	}
+	fills := &build{memory: []byte{0, 1}, funcs: []fn{{"f", ">", "", bytes.Repeat([]byte{0xfc, 11, 0}, size/3)}}}
+	for i, b := range []*build{jumps, fills} {
+		in, err := wasm.Decode(b.bytes())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Rewrite(in, Options{MaxMemory: limit}); !errors.Is(err, ErrMemory) {
+			t.Errorf("%d: %v", i, err)
+		}
+	}
+	sums := &build{funcs: []fn{{"f", "i>i", "", cat(lget(0), bytes.Repeat(cat(lget(0), 0x6a), size/3))}}}
+	if _, err := rewritten(sums.bytes(), Options{MaxMemory: limit}); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestTwiceIsRefused(t *testing.T) {
 	t.Parallel()
 	res, err := rewritten(bulkModule().bytes(), Options{})

@@ -24,8 +24,9 @@ func (e *entries) add(b ...byte) {
 // function indexes.
 type module struct {
 	*wasm.Module
-	maxTable uint32
-	mode     mode
+	maxTable  uint32
+	maxMemory uint64
+	mode      mode
 
 	types     entries
 	imports   entries

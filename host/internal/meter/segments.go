@@ -1,5 +1,7 @@
 package meter
 
+import "unsafe"
+
 // segment is straight-line code with one payment at its begin: if one of its
 // instructions runs, all run.
 type segment struct {
@@ -77,6 +79,12 @@ type analysis struct {
 	calls     []callSite
 	loops     []loop
 	funcInfos []function
+}
+
+// bytes returns roughly how much memory the analysis takes.
+func (w *analysis) bytes() uint64 {
+	return uint64(len(w.raw)) + uint64(len(w.segments))*uint64(unsafe.Sizeof(segment{})) +
+		uint64(len(w.calls))*uint64(unsafe.Sizeof(callSite{})) + uint64(len(w.loops))*uint64(unsafe.Sizeof(loop{}))
 }
 
 func (w *analysis) segmentsOf(f int) []segment {

@@ -254,7 +254,7 @@ func BenchmarkCheck(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		out, err := meterModule(m)
+		out, err := meterModule(m, 0)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -75,7 +75,7 @@ func meteredOf(t *testing.T, binary []byte) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := meterModule(m)
+	out, err := meterModule(m, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -42,13 +42,14 @@ func decode(binary []byte, limit int64) (m *wasm.Module, err error) {
 
 // checkBounds meters the module, and bounds its locals, its tables and the cost of
 // compiling it. The engine validates the code later, and may then allocate what the
-// counts of the module say.
-func (m *decodedModule) checkBounds() (err error) {
+// counts of the module say. The error is meter.ErrMemory if metering takes more than memory bytes, and
+// else a *Refusal.
+func (m *decodedModule) checkBounds(memory uint64) (err error) {
 	defer refusePanic(&err)
 	if err := m.checkLocals(); err != nil {
 		return refusalOf(err)
 	}
-	if m.metered, err = meterModule(m.Module); err != nil {
+	if m.metered, err = meterModule(m.Module, memory); err != nil {
 		return err
 	}
 	if m.cost, err = estimateCost(m.metered.Wasm, m.Imported); err != nil {

@@ -36,7 +36,7 @@ func checked(binary []byte) (*decodedModule, error) {
 	if err := a.checkABI(offeredHere()); err != nil {
 		return nil, err
 	}
-	return a, a.checkBounds()
+	return a, a.checkBounds(0)
 }
 
 func inspect(binary []byte) error {
@@ -299,7 +299,7 @@ func TestPanicOfReadingIsARefusal(t *testing.T) {
 	t.Parallel()
 	broken := &decodedModule{Module: nil}
 	var refused *Refusal
-	if err := broken.checkBounds(); !errors.As(err, &refused) || refused.Reason != Damaged || !strings.Contains(refused.Problem, "nil pointer") {
+	if err := broken.checkBounds(0); !errors.As(err, &refused) || refused.Reason != Damaged || !strings.Contains(refused.Problem, "nil pointer") {
 		t.Errorf("got %v", err)
 	}
 }

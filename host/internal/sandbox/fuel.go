@@ -102,9 +102,13 @@ func exportYield(ctx context.Context, rt wazero.Runtime) error {
 	return nil
 }
 
-// meterModule returns the rewritten module that the engine compiles.
-func meterModule(m *wasm.Module) (meter.Result, error) {
-	out, err := meter.Rewrite(m, meter.Options{MaxTable: maxTableGrowth})
+// meterModule returns the rewritten module that the engine compiles. The error is meter.ErrMemory if
+// that takes more than memory bytes, and else a *Refusal.
+func meterModule(m *wasm.Module, memory uint64) (meter.Result, error) {
+	out, err := meter.Rewrite(m, meter.Options{MaxTable: maxTableGrowth, MaxMemory: memory})
+	if errors.Is(err, meter.ErrMemory) {
+		return meter.Result{}, err
+	}
 	if err != nil {
 		return meter.Result{}, refusalOf(err)
 	}

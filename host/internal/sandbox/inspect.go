@@ -1,11 +1,13 @@
 package sandbox
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/wasmjob/wasmjob/abi"
+	"github.com/wasmjob/wasmjob/host/internal/meter"
 	"github.com/wasmjob/wasmjob/host/internal/wasm"
 )
 
@@ -50,7 +52,10 @@ func (e *Engine) Inspect(binary []byte) (Report, error) {
 	}
 	decoded := &decodedModule{Module: module}
 	if err = decoded.checkABI(e.hostFunctions); err == nil {
-		err = decoded.checkBounds()
+		err = decoded.checkBounds(e.queue.maxSingle())
+	}
+	if errors.Is(err, meter.ErrMemory) {
+		err = e.queue.meteringRefusal()
 	}
 	return decoded.report(digestOf(binary)), err
 }

@@ -166,8 +166,12 @@ func (c *compilation) compileInTurn(lane lane, from Source) (wazero.CompiledModu
 	if err != nil {
 		return nil, err
 	}
-	metered, cost, err := c.checkAndMeter(binary)
+	metered, cost, err := c.checkAndMeter(binary, e.queue.memoryOf(lane))
 	switch {
+	case errors.Is(err, meter.ErrMemory) && lane == smallLane:
+		return nil, errLarge
+	case errors.Is(err, meter.ErrMemory):
+		return nil, e.queue.meteringRefusal()
 	case err != nil:
 		return nil, err
 	case e.compiledBefore(metered):
@@ -182,9 +186,9 @@ func (c *compilation) compileInTurn(lane lane, from Source) (wazero.CompiledModu
 	return e.compileTracked(c.wanted, c.digest, binary, metered, cost)
 }
 
-// checkAndMeter checks and meters the module. cost is the memory that compiling
-// takes.
-func (c *compilation) checkAndMeter(binary []byte) (metered []byte, cost uint64, err error) {
+// checkAndMeter checks and meters the module, with that many bytes of memory. cost is the
+// memory that compiling takes.
+func (c *compilation) checkAndMeter(binary []byte, memory uint64) (metered []byte, cost uint64, err error) {
 	e := c.engine
 	module, err := decode(binary, e.maxModule)
 	if err != nil {
@@ -194,7 +198,7 @@ func (c *compilation) checkAndMeter(binary []byte) (metered []byte, cost uint64,
 	if err := decoded.checkABI(e.hostFunctions); err != nil {
 		return nil, 0, err
 	}
-	if err := decoded.checkBounds(); err != nil {
+	if err := decoded.checkBounds(memory); err != nil {
 		return nil, 0, err
 	}
 	c.initialMemory = uint64(decoded.Memory.Min) * pageSize

@@ -39,7 +39,7 @@ func calculated(t *testing.T, config wazero.RuntimeConfig, binary []byte) []uint
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := meterModule(m)
+	out, err := meterModule(m, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -78,13 +78,32 @@ func (q *compileQueue) checkMemory(need uint64) error {
 	return q.tooBigRefusal(need)
 }
 
+const tooBigHint = "build it optimised for size, split it into several smaller modules, or give the server more memory"
+
 // tooBigRefusal refuses a module whose compilation may need that many bytes.
 func (q *compileQueue) tooBigRefusal(need uint64) *Refusal {
 	return &Refusal{
 		Reason:  TooBig,
 		Problem: fmt.Sprintf("compiling the module takes up to %d bytes of memory; this server has %d for that", need, q.maxSingle()),
-		Hint:    "build it optimised for size, split it into several smaller modules, or give the server more memory",
+		Hint:    tooBigHint,
 	}
+}
+
+// meteringRefusal refuses a module whose metering alone takes too much memory.
+func (q *compileQueue) meteringRefusal() *Refusal {
+	return &Refusal{
+		Reason:  TooBig,
+		Problem: fmt.Sprintf("metering the module takes more than the %d bytes of memory that this server has for compiling", q.maxSingle()),
+		Hint:    tooBigHint,
+	}
+}
+
+// memoryOf returns how many bytes a compilation of a lane may take.
+func (q *compileQueue) memoryOf(lane lane) uint64 {
+	if lane == smallLane {
+		return q.small
+	}
+	return q.maxSingle()
 }
 
 // laneOf returns the lane of a compilation that takes need bytes of memory.

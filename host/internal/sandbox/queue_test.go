@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"testing"
@@ -194,6 +195,29 @@ func TestMemoryOfCompilations(t *testing.T) {
 		var r *Refusal
 		if err := q.checkMemory(2*q.maxSingle() + 2); !errors.As(err, &r) || r.Reason != TooBig {
 			t.Errorf("beyond all hope: %v", err)
+		}
+	}
+}
+
+// Metering may not take more memory than its lane has, in the small lane or alone.
+func TestMemoryOfMetering(t *testing.T) {
+	t.Parallel()
+	b := &builder{}
+	for range 20 {
+		b.fn("", "", 0, bytes.Repeat(op(0xfc, 11, 0), 20_000)) // without operands, which the engine checks later
+	}
+	binary := b.job(i32(0))
+	for memory, want := range map[int64]string{16 << 20: "metering the module takes more", 256 << 20: "function "} {
+		e, err := New(Options{CompileMemory: memory})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = e.Load(t.Context(), binary)
+		wantRefusal(t, err, TooBig, want)
+		_, err = e.Inspect(binary)
+		wantRefusal(t, err, TooBig, want)
+		if err := e.Close(); err != nil {
+			t.Error(err)
 		}
 	}
 }
