@@ -303,3 +303,18 @@ func TestPanicOfReadingIsARefusal(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// A refusal is remembered, so it stays short however many long signatures a module has.
+func TestRefusalsAreShort(t *testing.T) {
+	t.Parallel()
+	b := &builder{}
+	for range 1000 {
+		b.fromHost(abi.Module, "ctx_int", strings.Repeat(valI32, 900), "")
+	}
+	err := inspect(b.job(i32(0)))
+	wantRefusal(t, err, BadSignature, "ctx_int has the signature (i32 i32")
+	wantRefusal(t, err, BadSignature, "i32 and 880 more) -> () instead of")
+	if n := len(err.Error()); n > maxNamesText+200 {
+		t.Errorf("%d bytes", n)
+	}
+}

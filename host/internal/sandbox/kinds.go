@@ -23,7 +23,7 @@ type attemptFunc func(*run) callResult
 // among them.
 func (c *compilation) attemptFunc(call *job.Call) (attemptFunc, error) {
 	notOfKind := func(what string) error {
-		return fmt.Errorf("the job is %s, but module %s is not; it can be: %s", what, c.digest, strings.Join(c.report.Kinds, ", "))
+		return fmt.Errorf("the job is %s, but module %s is not; it can be: %s", what, c.digest, strings.Join(c.kinds, ", "))
 	}
 	switch call.Event {
 	case "":

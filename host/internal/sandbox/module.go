@@ -27,8 +27,11 @@ type Module struct {
 // Digest returns the SHA-256 of the loaded bytes, in hex.
 func (m *Module) Digest() string { return m.compiled.digest }
 
-// Report returns the description of the module.
-func (m *Module) Report() Report { return m.compiled.report }
+// Kinds returns the kinds of job that the module can be, as in a Report.
+func (m *Module) Kinds() []string { return m.compiled.kinds }
+
+// Exports reports whether the module has an exported function of the ABI.
+func (m *Module) Exports(name string) bool { return m.compiled.exports(name) }
 
 // Close gives up the module. Its code is freed with its last user, which may be a
 // run in progress.
@@ -45,7 +48,8 @@ type compilation struct {
 	startExports  []string              // exports to call before the first entry
 	abiExports    map[string]bool       // exported functions of the ABI
 	fixedBytes    uint64                // bytes of an instance besides its memory
-	report        Report
+	kinds         []string              // kinds of job that the module can be
+	opensFiles    bool                  // it has code that opens files
 	err           error
 
 	wanted       context.Context //nolint:containedctx // ends when no caller waits for the compilation
@@ -205,7 +209,7 @@ func (c *compilation) checkAndMeter(binary []byte, memory uint64) (metered []byt
 	c.maxMemory = uint64(min(decoded.Memory.Max, wasm.MaxPages)) * pageSize
 	c.abiExports = decoded.abiExports()
 	c.fixedBytes = instanceCost + decoded.instanceBytes()
-	c.report = decoded.report(c.digest)
+	c.kinds, c.opensFiles = decoded.kinds(), decoded.opensFiles()
 	c.startExports = nil // may be set: a large module is checked twice
 	if decoded.metered.Start {
 		c.startExports = append(c.startExports, meter.ExportStart)

@@ -62,11 +62,17 @@ const reactorHint = "build a reactor: Go and TinyGo with -buildmode=c-shared, Ru
 // shorten makes an untrusted name safe for a message: short and printable.
 func shorten(s string) string { return readable(s, 64) }
 
-// joinNames joins up to a hundred names for a message.
+// maxNamesText is how many bytes of names a message has. Refusals are remembered.
+const maxNamesText = 4 << 10
+
+// joinNames joins names for a message, as many as have room.
 func joinNames(names []string) string {
-	const limit = 100
-	if len(names) <= limit {
+	n, size := 0, 0
+	for ; n < len(names) && size+len(names[n]) <= maxNamesText; n++ {
+		size += len(names[n]) + len(", ")
+	}
+	if n == len(names) {
 		return strings.Join(names, ", ")
 	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:limit], ", "), len(names)-limit)
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:n], ", "), len(names)-n)
 }

@@ -80,7 +80,7 @@ func (e *Engine) Shard(ctx context.Context, m *Module, c job.ShardCall) ([]int, 
 	}
 	defer m.compiled.removeUser()
 	if !m.compiled.exports(abi.ExportShard) {
-		return nil, fmt.Errorf("module %s is not a strategy; it can be: %s", m.compiled.digest, strings.Join(m.compiled.report.Kinds, ", "))
+		return nil, fmt.Errorf("module %s is not a strategy; it can be: %s", m.compiled.digest, strings.Join(m.compiled.kinds, ", "))
 	}
 	first, err := m.compiled.assignOnce(ctx, c)
 	if err != nil {

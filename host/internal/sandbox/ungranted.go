@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/tetratelabs/wazero/api"
+
+	"github.com/wasmjob/wasmjob/host/internal/wasm"
 )
 
 const maxUngrantedPath = 200 // bytes of a path
@@ -67,7 +69,7 @@ func (r *run) ungranted(text string) string {
 		return "\ndirectory " + guest + " is not granted: " + hint(guest)
 	case found != nil:
 		return "\na directory that the guest wanted is not granted: " + hint("/data")
-	case len(r.facts.call.Config.Allow.Dirs) == 0 && r.compiled.opensFiles() && !r.lackedOther() && (r.pathFailed || fileMessage.MatchString(text)):
+	case len(r.facts.call.Config.Allow.Dirs) == 0 && r.compiled.opensFiles && !r.lackedOther() && (r.pathFailed || fileMessage.MatchString(text)):
 		return "\nno directory is granted; if the job needs one, " + hint("/data")
 	}
 	return ""
@@ -80,9 +82,9 @@ func (r *run) lackedOther() bool {
 
 // opensFiles reports whether the module contains code that opens files. Go modules
 // always do; sched_yield identifies them, and recordPath sees what they open.
-func (c *compilation) opensFiles() bool {
+func (m *decodedModule) opensFiles() bool {
 	imports := func(name string) bool {
-		return slices.ContainsFunc(c.report.Imports, func(i Import) bool { return i.Module == wasiModule && i.Name == name })
+		return slices.ContainsFunc(m.Imports, func(i wasm.Import) bool { return i.Module == wasiModule && i.Name == name })
 	}
 	return imports("path_open") && !imports("sched_yield")
 }

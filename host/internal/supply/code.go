@@ -260,7 +260,7 @@ func (c *Code) leaseModule(ctx context.Context, name, digest, kind string, p *pr
 	if err := c.store.current().verify(name, digest); err != nil {
 		return nil, fmt.Errorf("module %s: %w", name, err)
 	}
-	if kinds := m.Report().Kinds; !slices.Contains(kinds, kind) {
+	if kinds := m.Kinds(); !slices.Contains(kinds, kind) {
 		return nil, fmt.Errorf("module %s is of the kinds %v, not %s", name, kinds, kind)
 	}
 	return m, nil

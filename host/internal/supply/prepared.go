@@ -114,11 +114,7 @@ type moduleGuests struct {
 
 // Listens implements fireListener.
 func (g moduleGuests) Listens() (started, completed bool) {
-	for _, export := range g.module.Report().Exports {
-		started = started || export.Name == abi.ExportStarted
-		completed = completed || export.Name == abi.ExportCompleted
-	}
-	return started, completed
+	return g.module.Exports(abi.ExportStarted), g.module.Exports(abi.ExportCompleted)
 }
 
 // Run implements guests.

@@ -1,6 +1,9 @@
 package wasm
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
 // Limits of a module. The engine allocates memory for declared counts before it checks
 // that the bytes exist, its time grows faster than the code for some code, and each
@@ -170,7 +173,8 @@ func (m *Module) Export(name string) (Export, bool) {
 	return m.Exports[i], true
 }
 
-// String returns the signature in text form, e.g. "(i32 i32) -> (i64)".
+// String returns the signature in text form, e.g. "(i32 i32) -> (i64)", with at most
+// maxValueNames parameters and results.
 func (t FuncType) String() string {
 	return "(" + valueNames(t.Params) + ") -> (" + valueNames(t.Results) + ")"
 }
@@ -179,11 +183,18 @@ var typeNames = map[byte]string{ // read only
 	I32: "i32", I64: "i64", F32: "f32", F64: "f64", V128: "v128", Funcref: "funcref", Externref: "externref",
 }
 
+// maxValueNames is how many parameters, and how many results, a text form has at most: a type
+// has up to a thousand, and many messages name it.
+const maxValueNames = 20
+
 // valueNames returns the names of value types, separated by spaces.
 func valueNames(s string) string {
-	names := make([]string, len(s))
-	for i := range len(s) {
+	names := make([]string, min(len(s), maxValueNames))
+	for i := range names {
 		names[i] = typeNames[s[i]]
+	}
+	if more := len(s) - len(names); more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names, " "), more)
 	}
 	return strings.Join(names, " ")
 }
