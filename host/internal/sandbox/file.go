@@ -19,7 +19,8 @@ type openFile struct {
 	dir           bool
 	write         bool
 	append        bool
-	listedEntries int // entries since the last rewind
+	listedEntries int    // entries since the last rewind
+	listedBytes   uint64 // their memory
 }
 
 // checkOpened checks what was opened, and truncates it if requested, after it is
@@ -132,8 +133,7 @@ func (f *openFile) Seek(offset position, whence int) (position, wasi.Errno) {
 		if offset != 0 || whence != io.SeekStart {
 			return 0, wasi.EISDIR
 		}
-		f.root.listedEntries -= f.listedEntries // the engine drops them when a directory is rewound
-		f.listedEntries = 0
+		f.dropEntries() // as the engine does when a directory is rewound
 	}
 	n, err := f.f.Seek(offset, whence)
 	return n, errnoOf(err)
@@ -152,20 +152,39 @@ func (f *openFile) Readdir(n int) ([]wasi.Dirent, wasi.Errno) {
 	if n <= 0 || n > room {
 		n = room + 1 // one more shows that the limit is exceeded
 	}
-	entries, err := f.f.ReadDir(n)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, errnoOf(err)
-	}
-	if len(entries) > room {
-		return nil, wasi.ERANGE
-	}
-	f.listedEntries += len(entries)
-	f.root.listedEntries += len(entries)
-	out := make([]wasi.Dirent, 0, len(entries))
-	for _, e := range entries {
-		out = append(out, wasi.Dirent{Name: e.Name(), Type: guestMode(e.Type()) & fs.ModeType})
+	var out []wasi.Dirent
+	for len(out) < n {
+		if f.runEnded() {
+			return nil, wasi.EINTR
+		}
+		entries, err := f.f.ReadDir(min(n-len(out), listedAtOnce))
+		if err != nil && !errors.Is(err, io.EOF) {
+			return nil, errnoOf(err)
+		}
+		if len(entries) == 0 {
+			break
+		}
+		bytes := uint64(0)
+		for _, e := range entries {
+			bytes += bytesOfEntry + uint64(len(e.Name()))
+		}
+		if len(out)+len(entries) > room || !f.root.hold(len(entries), bytes) {
+			return nil, wasi.ERANGE
+		}
+		f.listedEntries += len(entries)
+		f.listedBytes += bytes
+		for _, e := range entries {
+			out = append(out, wasi.Dirent{Name: e.Name(), Type: guestMode(e.Type()) & fs.ModeType})
+		}
 	}
 	return out, 0
+}
+
+// dropEntries no longer counts the entries that were read.
+func (f *openFile) dropEntries() {
+	f.root.listedEntries -= f.listedEntries
+	f.root.listedBytes -= f.listedBytes
+	f.listedEntries, f.listedBytes = 0, 0
 }
 
 // Truncate sets the size of the file.
@@ -222,6 +241,6 @@ func (f *openFile) Close() wasi.Errno {
 		return 0
 	}
 	delete(f.root.open, f)
-	f.root.listedEntries -= f.listedEntries
+	f.dropEntries()
 	return errnoOf(f.f.Close())
 }

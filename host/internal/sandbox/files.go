@@ -15,8 +15,6 @@ import (
 	wasi "github.com/tetratelabs/wazero/experimental/sys"
 	"github.com/tetratelabs/wazero/experimental/sysfs"
 	"github.com/tetratelabs/wazero/sys"
-
-	"github.com/wasmjob/wasmjob/host/job"
 )
 
 const (
@@ -28,6 +26,10 @@ const (
 	// maxListedEntries limits the directory entries that the engine holds for a
 	// guest at a time, because they are not in the guest's memory.
 	maxListedEntries = 1 << 18
+	// bytesOfEntry is what the engine holds for one, besides its name.
+	bytesOfEntry = 64
+	// listedAtOnce is how many are read before their memory is counted.
+	listedAtOnce = 1024
 )
 
 // Modes of new files and directories. The umask of the server's user applies.
@@ -42,15 +44,17 @@ type fileTable struct {
 	limit         int             // open files at a time
 	open          map[*openFile]struct{}
 	listedEntries int // directory entries that the engine may hold
+	listedBytes   uint64
+	claimedBytes  uint64                 // the most that listedBytes has been
+	claim         func(more uint64) bool // takes memory for them until the instance ends
 }
 
-// openGrantedDirs opens granted directories until ctx ends. Each must be at or below
-// one that may be granted, and must not reach a private path. The returned function
-// closes them and all files that the guest left open; files is the most that it may
-// have.
-func openGrantedDirs(ctx context.Context, dirs []job.Dir, e *Engine, files int) (wazero.FSConfig, func(), error) {
-	config := wazero.NewFSConfig()
-	d := &fileTable{ctx: ctx, limit: files, open: map[*openFile]struct{}{}}
+// openGrantedDirs opens the granted directories of an instance until ctx ends. Each must
+// be at or below one that may be granted, and must not reach a private path. The returned
+// function closes them and all files that the guest left open.
+func openGrantedDirs(ctx context.Context, in *instance) (wazero.FSConfig, func(), error) {
+	config, e := wazero.NewFSConfig(), in.compiled.engine
+	d := &fileTable{ctx: ctx, limit: in.files, open: map[*openFile]struct{}{}, claim: in.claimListed}
 	var roots []*os.Root
 	closeAll := func() {
 		for f := range d.open {
@@ -61,7 +65,7 @@ func openGrantedDirs(ctx context.Context, dirs []job.Dir, e *Engine, files int) 
 			_ = root.Close()
 		}
 	}
-	for _, dir := range dirs {
+	for _, dir := range in.allow.Dirs {
 		if !path.IsAbs(dir.Guest) || path.Clean(dir.Guest) != dir.Guest {
 			closeAll()
 			return nil, nil, fmt.Errorf("directory %q of the guest is not a clean absolute path", dir.Guest)
@@ -83,6 +87,20 @@ func openGrantedDirs(ctx context.Context, dirs []job.Dir, e *Engine, files int) 
 		config = more.WithSysFSMount(&rootDir{fileTable: d, root: root, write: dir.Write}, dir.Guest)
 	}
 	return config, closeAll, nil
+}
+
+// hold counts directory entries and their bytes, and takes memory for them if necessary. It returns
+// false if there is none.
+func (d *fileTable) hold(entries int, bytes uint64) bool {
+	if more := d.listedBytes + bytes; more > d.claimedBytes {
+		if !d.claim(more - d.claimedBytes) {
+			return false
+		}
+		d.claimedBytes = more
+	}
+	d.listedEntries += entries
+	d.listedBytes += bytes
+	return true
 }
 
 // rootDir gives a guest access to one directory. os.Root resolves all names, so

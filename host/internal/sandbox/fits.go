@@ -25,7 +25,7 @@ func (e *Engine) Opens(ctx context.Context, m *Module, c job.Config) error {
 	if err != nil {
 		return err
 	}
-	_, closeDirs, err := openGrantedDirs(ctx, in.allow.Dirs, e, in.files)
+	_, closeDirs, err := openGrantedDirs(ctx, in)
 	if err == nil {
 		closeDirs()
 	}

@@ -37,12 +37,13 @@ type instance struct {
 	stdout lineWriter
 	stderr lineWriter
 
-	balance    api.MutableGlobal // balance of fuel
-	entries    map[string]*exportedFunc
-	callStack  []byte // the engine's call stack, during a run
-	stackBytes uint64 // budget held for the run's stack and log
-	closeDirs  func()
-	results    [1]uint64 // receives the result of an entry
+	balance     api.MutableGlobal // balance of fuel
+	entries     map[string]*exportedFunc
+	callStack   []byte // the engine's call stack, during a run
+	stackBytes  uint64 // budget held for the run's stack and log
+	listedBytes uint64 // budget held for directory entries
+	closeDirs   func()
+	results     [1]uint64 // receives the result of an entry
 
 	allow    job.Allow // grants that it was created with
 	files    int       // maximum number of open files
@@ -129,7 +130,7 @@ func (in *instance) instantiate(r *run) error {
 	if err := in.beginRun(r); err != nil {
 		return err
 	}
-	dirs, closeDirs, err := openGrantedDirs(in.context(), in.allow.Dirs, in.compiled.engine, in.files)
+	dirs, closeDirs, err := openGrantedDirs(in.context(), in)
 	if err != nil {
 		return err
 	}
@@ -313,7 +314,16 @@ func (in *instance) returnStack() {
 
 // memoryCost returns what the instance holds of the budget.
 func (in *instance) memoryCost() uint64 {
-	return in.compiled.fixedBytes + in.mem.claimed + in.stackBytes
+	return in.compiled.fixedBytes + in.mem.claimed + in.stackBytes + in.listedBytes
+}
+
+// claimListed is claimMemory for directory entries that the engine holds.
+func (in *instance) claimListed(more uint64) bool {
+	if !in.claimMemory(more) {
+		return false
+	}
+	in.listedBytes += more
+	return true
 }
 
 // claimMemory takes more bytes from the host's budget for the guest, for which it may
