@@ -22,6 +22,15 @@ var reserved = []netip.Prefix{ // Read only.
 	netip.MustParsePrefix("3fff::/20"),       // documentation
 }
 
+// credentials are addresses at which clouds give machines their credentials, besides the
+// link-local ones. A guest needs a grant for the address itself. Read only.
+var credentials = []netip.Addr{
+	netip.MustParseAddr("168.63.129.16"),   // Azure
+	netip.MustParseAddr("100.100.100.200"), // Alibaba Cloud
+	netip.MustParseAddr("fd00:ec2::254"),   // AWS
+	netip.MustParseAddr("fd20:ce::254"),    // Google Cloud
+}
+
 // Read only.
 var (
 	carrierGradeNAT = netip.MustParsePrefix("100.64.0.0/10") // between a provider and its customers (RFC 6598)
@@ -45,12 +54,15 @@ func isPublic(addr netip.Addr) bool {
 			return false
 		}
 	}
-	return addr.IsGlobalUnicast() && !addr.IsPrivate() && !slices.ContainsFunc(reserved, func(p netip.Prefix) bool { return p.Contains(addr) })
+	return addr.IsGlobalUnicast() && !addr.IsPrivate() && !slices.Contains(credentials, addr) && !slices.ContainsFunc(reserved, func(p netip.Prefix) bool { return p.Contains(addr) })
 }
 
 // isPrivate reports whether a host on the list of private hosts may have this
-// address. Link-local addresses are excluded: clouds serve credentials there.
+// address. Link-local addresses are excluded: clouds give credentials there.
 func isPrivate(addr netip.Addr) bool {
-	addr = addr.Unmap()
+	addr = addr.WithZone("").Unmap()
+	if slices.Contains(credentials, addr) {
+		return false
+	}
 	return addr.IsPrivate() || addr.IsLoopback() || carrierGradeNAT.Contains(addr)
 }

@@ -19,7 +19,7 @@ func TestPublic(t *testing.T) {
 		"::ffff:127.0.0.1": false, "::ffff:169.254.169.254": false, "::127.0.0.1": false, "::9.9.9.9": false,
 		"64:ff9b::127.0.0.1": false, "64:ff9b::a9fe:a9fe": false, "64:ff9b:1::9.9.9.9": false,
 		"2002:7f00:1::": false, "2002:a00:1::1": false, "2001::1": false, "2001:db8::1": false, "3fff::1": false,
-		"fec0::1": false, "100::1": false, "4000::1": false,
+		"168.63.129.16": false, "64:ff9b::168.63.129.16": false, "fec0::1": false, "100::1": false, "4000::1": false,
 	} {
 		if got := isPublic(netip.MustParseAddr(text)); got != want {
 			t.Errorf("%s is public: %v", text, got)
@@ -33,7 +33,7 @@ func TestPublic(t *testing.T) {
 func TestMayDial(t *testing.T) {
 	t.Parallel()
 	c, err := New([]string{
-		"https://*", "http://127.0.0.1:8080", "http://localhost:9000", "http://*.inside:80", "http://db.example", "http://169.254.169.254",
+		"https://*", "http://127.0.0.1:8080", "http://localhost:9000", "http://*.inside:80", "http://db.example", "http://169.254.169.254", "http://100.100.100.200",
 	}, Options{AllowPrivate: []string{"*.inside", "listed.example"}})
 	if err != nil {
 		t.Fatal(err)
@@ -62,6 +62,10 @@ func TestMayDial(t *testing.T) {
 		{"a.inside", 80, "::ffff:10.0.0.1", true},
 		{"a.inside", 80, "9.9.9.9", true},
 		{"a.inside", 80, "169.254.169.254", false}, // credentials of a cloud
+		{"a.inside", 80, "100.100.100.200", false},
+		{"a.inside", 80, "fd00:ec2::254", false},
+		{"a.org", 443, "168.63.129.16", false},
+		{"100.100.100.200", 80, "100.100.100.200", true},
 		{"a.inside", 80, "0.0.0.0", false},
 		{"a.inside", 443, "10.0.0.1", false}, // not as one of the public hosts
 		{"a.b.inside", 80, "10.0.0.1", false},
