@@ -41,6 +41,7 @@ var heldNumbers = []held{
 	{"docs/OPERATIONS.md", "the last 8 KiB of what", "host/runlog/lines.go", "keptLog = 8 << 10\n"},
 	{"docs/API.md", "fit into 4 MiB", "host/admin/nodes.go", "maxNodes = 4 << 20\n"},
 	{"docs/OPERATIONS.md", "64 MiB at most each", "host/internal/module/size.go", "MaxSize = 64 << 20\n"},
+	{"docs/OPERATIONS.md", "beyond 8 GiB a starting server", "host/internal/sandbox/cache.go", "maxCacheBytes = 8 << 30\n"},
 	{"docs/OPERATIONS.md", "too long for a socket (107 bytes)", "host/admin/socket.go", "maxPath = 107\n"},
 	{"docs/OPERATIONS.md", "the jobs of the registry, up to 1,000", "host/operator/after.go", "maxCircle = 1000\n"},
 	{"docs/OPERATIONS.md", "`application/json`, at most 64 KiB", "host/admin/body.go", "maxBody = 64 << 10\n"},

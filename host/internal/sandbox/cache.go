@@ -25,8 +25,12 @@ import (
 // their seal are removed before the engine reads them.
 const sealSuffix = ".seal"
 
+// maxCacheBytes is how much compiled code a server keeps from one start to the next: a
+// module may become half a gigabyte of it, and nothing says which modules are gone.
+const maxCacheBytes = 8 << 30
+
 // openCache creates the directory of compiled code if necessary, and removes damaged
-// files from it.
+// files from it, and the oldest beyond maxCacheBytes.
 func openCache(dir string) (wazero.CompilationCache, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("create the cache of compiled modules: %w", err)
@@ -44,6 +48,9 @@ func openCache(dir string) (wazero.CompilationCache, error) {
 			return nil, err
 		}
 	}
+	if err := dropOldest(dir, maxCacheBytes); err != nil {
+		return nil, err
+	}
 	files, err := cachedFiles(dir)
 	if err != nil {
 		return nil, err
@@ -52,13 +59,8 @@ func openCache(dir string) (wazero.CompilationCache, error) {
 		if strings.HasSuffix(f, sealSuffix) || hasValidSeal(f, key) {
 			continue
 		}
-		if err := forgetCompiled(dir); err != nil { // one of the marks stands for this file
+		if err := dropCompiled(dir, f); err != nil {
 			return nil, err
-		}
-		for _, gone := range []string{f, f + sealSuffix} {
-			if err := os.Remove(gone); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return nil, fmt.Errorf("remove a damaged compiled module: %w", err)
-			}
 		}
 	}
 	cache, err := wazero.NewCompilationCacheWithDir(dir)
@@ -66,6 +68,53 @@ func openCache(dir string) (wazero.CompilationCache, error) {
 		return nil, fmt.Errorf("open the cache of compiled modules: %w", err)
 	}
 	return cache, nil
+}
+
+// dropCompiled removes a file of compiled code and its seal.
+func dropCompiled(dir, file string) error {
+	if err := forgetCompiled(dir); err != nil { // one of the marks stands for this file
+		return err
+	}
+	for _, gone := range []string{file, file + sealSuffix} {
+		if err := os.Remove(gone); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("remove a compiled module: %w", err)
+		}
+	}
+	return nil
+}
+
+// dropOldest removes the oldest compiled code until the rest has at most that many bytes.
+func dropOldest(dir string, most int64) error {
+	names, err := cachedFiles(dir)
+	if err != nil {
+		return err
+	}
+	type file struct {
+		name string
+		info fs.FileInfo
+	}
+	var files []file
+	var total int64
+	for _, name := range names {
+		info, err := os.Lstat(name)
+		if err != nil {
+			return fmt.Errorf("check the size of the compiled modules: %w", err)
+		}
+		if total += info.Size(); !strings.HasSuffix(name, sealSuffix) {
+			files = append(files, file{name, info})
+		}
+	}
+	slices.SortFunc(files, func(a, b file) int { return a.info.ModTime().Compare(b.info.ModTime()) })
+	for _, f := range files {
+		if total <= most {
+			break
+		}
+		if err := dropCompiled(dir, f.name); err != nil {
+			return err
+		}
+		total -= f.info.Size()
+	}
+	return nil
 }
 
 // checkPermissions refuses a cache in which other users may write, because its code

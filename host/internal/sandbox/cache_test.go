@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/wasmjob/wasmjob/host/job"
 )
@@ -256,4 +257,43 @@ func TestCompilerFailureIsAnError(t *testing.T) {
 	if _, err := (&Engine{}).tryCompile(nil); err == nil || !strings.Contains(err.Error(), "the compiler failed") {
 		t.Errorf("got %v", err)
 	}
+}
+
+// The oldest code goes first, with its seal; modules can be compiled again.
+func TestCacheIsBounded(t *testing.T) {
+	t.Parallel()
+	dir, file, content := cacheWithOne(t)
+	key, old := cacheKey(dir), file+"0"
+	seal, err := sealOf(file, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, b := range map[string][]byte{old: content, old + sealSuffix: []byte(seal)} {
+		if err := os.WriteFile(name, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Chtimes(old, time.Time{}, time.Unix(1, 0)); err != nil {
+		t.Fatal(err)
+	}
+	one := int64(len(content) + len(seal))
+	for _, c := range []struct {
+		most int64
+		left []string
+	}{
+		{2 * one, []string{file, file + sealSuffix, old, old + sealSuffix}},
+		{2*one - 1, []string{file, file + sealSuffix}},
+		{0, nil},
+	} {
+		if err := dropOldest(dir, c.most); err != nil {
+			t.Fatal(err)
+		}
+		left, err := cachedFiles(dir)
+		slices.Sort(left)
+		slices.Sort(c.left)
+		if err != nil || !slices.Equal(left, c.left) {
+			t.Errorf("of %d bytes: %v, %v", c.most, left, err)
+		}
+	}
+	cacheUser(t, dir, undamaged)
 }
