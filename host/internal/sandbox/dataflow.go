@@ -20,9 +20,7 @@ func (r *run) runDataflow() callResult {
 		r.batch.release(r)
 		r.callAfterListener(res)
 	}
-	// Each batch was committed by itself, so lateness does not undo earlier ones.
-	res.late = r.overdue()
-	return res
+	return r.finish(res) // each batch was committed by itself, so lateness does not undo earlier ones
 }
 
 // runBatches fetches and processes batches. The state is saved after each batch, so that a
@@ -30,7 +28,7 @@ func (r *run) runDataflow() callResult {
 func (r *run) runBatches() callResult {
 	for {
 		r.batch.release(r)
-		res := r.callEntry(abi.ExportFetch, abi.InFetch)
+		res := r.fetch()
 		switch {
 		case res.err != nil || res.code != abi.ResultOK && res.code != abi.ResultSkipped:
 			return res
@@ -58,6 +56,16 @@ func (r *run) runBatches() callResult {
 			return res
 		}
 	}
+}
+
+// fetch calls fetch. What it sets is dropped unless it returns 0.
+func (r *run) fetch() callResult {
+	own := r.hostState
+	r.hostState = own.fork()
+	res := r.callEntry(abi.ExportFetch, abi.InFetch)
+	own.join(r.hostState, res.err == nil && res.code == abi.ResultOK)
+	r.hostState = own
+	return res
 }
 
 // subtask is a part of a batch that is processed by its own instance.

@@ -365,3 +365,27 @@ func TestDataflowState(t *testing.T) {
 		t.Errorf("kept %s", kept)
 	}
 }
+
+// What the listener sets after batches is saved with a run that has succeeded, and what a fetch has set that
+// skips is not.
+func TestDataflowStateOfListener(t *testing.T) {
+	t.Parallel()
+	for code, want := range map[int32]string{0: "a=2 f=2 p=1", 1: "f=1 p=1", 3: "a=2 f=1 p=1"} { // of the second fetch
+		wasm := pipe(func(b *builder, add func(at, n int64) []byte) (fetch, process []byte) {
+			set := b.abi(abi.FuncStateSet)
+			b.putData(100, "0").putData(110, "fpa").entry(abi.ExportAfter, invokes(set, 112, 1, 100, 1))
+			return slices.Concat(
+				store8(100, plus(load8(100), i32(1))),
+				drop(invokes(set, 110, 1, 100, 1)),
+				when(slices.Concat(load8(100), i32('2'), op(0x46)), i32(int64(code)), op(0x0f)), // return
+				drop(add(0, 3)), i32(0)), invokes(set, 111, 1, 100, 1)
+		})
+		s := &fakeState{}
+		c := flowing(func(c *job.Config) { c.Streaming = true })
+		c.Config.Allow.State, c.State = true, s
+		runOnce(t, wasm, c)
+		if kept := s.String(); kept != want {
+			t.Errorf("fetch returns %d: kept %q, want %q", code, kept, want)
+		}
+	}
+}
