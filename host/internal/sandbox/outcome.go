@@ -32,7 +32,7 @@ func (r *run) fillOutcome(out *job.Outcome, res callResult, ended bool) {
 	switch {
 	case res.err != nil && ended:
 		out.Verdict = job.Stopped
-		out.Error = "ended because the run was cancelled"
+		out.Error = r.explainStop(res.err)
 	case res.late:
 		out.Verdict = job.Deadline
 		out.Error = r.explainDeadline(res.err)
@@ -87,6 +87,18 @@ func (r *run) explainCode(res callResult) (job.Verdict, string) {
 		return job.Failure, say(fmt.Sprintf("the job failed with code %d and gave no reason", code))
 	}
 	return job.Failure, say("the job failed") + fmt.Sprintf(" (%s returned %d, which has no meaning)", res.entry, res.code)
+}
+
+// explainStop returns the reason for a run that was cancelled and did not return.
+func (r *run) explainStop(err error) string {
+	text := "ended because the run was cancelled"
+	if _, stack := r.splitStack(err); stack != "" {
+		text += ", in " + innermostCall(stack)
+	}
+	if r.message != "" {
+		text += "\n" + r.message
+	}
+	return text
 }
 
 // explainDeadline returns the reason for a run that exceeded its deadline.

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -30,6 +31,19 @@ func TestADeadlineNamesTheFunction(t *testing.T) {
 	b := &builder{customSections: naming(map[uint32]string{1: "main.(*T).spin[...]"})}
 	out := runOnce(t, b.job(forever()), c)
 	expect(t, out, job.Deadline, "deadline of 50ms passed; ended 1ms later in main.(*T).spin[...]\nwasm stack trace:\n\t.main.(*T).spin[...]() i32")
+}
+
+// So does that of one that was cancelled, and it has what the guest said.
+func TestACancelledRunNamesTheFunction(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	b := &builder{customSections: naming(map[uint32]string{3: "main.spin"})}
+	say, asks := b.abi(abi.FuncErrorSet), b.abi(abi.FuncCancelled)
+	wasm := b.putData(0, "at row 17").job(i32(0), i32(9), call(say), op(opDrop), call(asks), op(opDrop), forever())
+	e := newEngine(t)
+	out := e.Run(ctx, load(t, e, wasm), job.Call{Why: func() job.StopReason { cancel(); return job.Continue }})
+	expect(t, out, job.Stopped, "ended because the run was cancelled, in main.spin\nat row 17")
 }
 
 func TestInnermostFunction(t *testing.T) {
