@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"strconv"
 	"time"
@@ -27,8 +28,8 @@ func (m *member) callListener(e protocol.Listen) {
 	}
 	var ctx context.Context
 	var end context.CancelFunc
-	if c.Timeout > 0 {
-		ctx, end = context.WithTimeout(m.life.ctx, c.Timeout)
+	if c.Timeout > 0 { // the code that runs the guest watches the deadline, and gives it the grace
+		ctx, end = context.WithTimeout(m.life.ctx, c.Timeout+cmp.Or(max(c.Limits.Grace, 0), defaultGrace)+deadlineSlack)
 	} else {
 		ctx, end = context.WithCancel(m.life.ctx)
 	}

@@ -59,3 +59,28 @@ func TestListenersLeaveNothing(t *testing.T) {
 		})
 	}
 }
+
+// A listener has the job's grace after its deadline, like a run.
+func TestListenersHaveTheGrace(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		reg, rows := embedded.Memory(), &book{}
+		guests := &listener{guestFunc: takes(time.Second)}
+		s := serve(t, reg, rows, "10.0.0.1", func(o *Options) {
+			o.Guests, o.Config.Timeout, o.Config.Limits.Grace = guests, time.Minute, time.Hour
+		})
+		began := time.Now()
+		time.Sleep(15 * time.Second)
+		synctest.Wait()
+		guests.mu.Lock()
+		if len(guests.calls) == 0 {
+			t.Fatal("no listener was called")
+		}
+		if at, ok := guests.calls[0].Deadline(); !ok || at.Before(began.Add(time.Minute+time.Hour)) {
+			t.Errorf("it is ended at %s at the latest, %v, after the begin at %s", at, ok, began)
+		}
+		guests.mu.Unlock()
+		s.stop(t)
+		must(t, reg.Close())
+	})
+}
