@@ -21,12 +21,13 @@ type Phase uint8
 // Phases. InInit is the time in which the module initializes itself.
 const (
 	InInit Phase = 1 << iota
-	InRun        // execute and the listeners
+	InRun        // execute, and the listeners of a run
+	InFire       // the listeners of a fire: wasmjob_started and wasmjob_completed
 	InFetch
 	InProcess
 	InShard
 
-	InJob   = InInit | InRun | InFetch | InProcess
+	InJob   = InInit | InRun | InFire | InFetch | InProcess
 	Anytime = InJob | InShard
 )
 

@@ -99,7 +99,7 @@ func whenOf(p Phase) string {
 		phases Phase
 		text   string
 	}{
-		{Anytime, ""}, {InJob, "in jobs"}, {InRun | InFetch | InProcess, "in jobs, but not in `_initialize`"},
+		{Anytime, ""}, {InJob, "in jobs"}, {InRun | InFetch | InProcess, "in runs of items, but not in `_initialize`"},
 		{InFetch, "in fetch"}, {InProcess, "in process"}, {InShard, "in a strategy"},
 	} {
 		if p == w.phases {

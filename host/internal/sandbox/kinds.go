@@ -143,7 +143,7 @@ func listener(name string) attemptFunc {
 		if err := r.attach(true); err != nil {
 			return r.finish(callResult{err: err})
 		}
-		return r.finish(r.callEntry(name, abi.InRun))
+		return r.finish(r.callEntry(name, abi.InFire))
 	}
 }
 

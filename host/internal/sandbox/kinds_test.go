@@ -127,8 +127,11 @@ func TestPhasesAndGrants(t *testing.T) {
 			b.entry(abi.ExportFetch, invokes(b.imported-1, 0, 0), i32(1), op(0x71)) // bitwise and
 		}
 		c := job.Call{Config: job.Config{Kind: job.Dataflow}}
-		if entry == abi.ExportExecute {
+		switch entry {
+		case abi.ExportExecute:
 			c.Config.Kind = job.Simple
+		case abi.ExportCompleted:
+			c.Event, c.Config.Allow.State = job.FireCompleted, true
 		}
 		return runOnce(t, b.guest(), c).Code
 	}
@@ -142,6 +145,10 @@ func TestPhasesAndGrants(t *testing.T) {
 		{abi.ExportExecute, abi.FuncShardAssign, 2, abi.ErrWrongPhase},
 		{abi.ExportFetch, abi.FuncBatchCount, 0, abi.ErrWrongPhase},
 		{abi.ExportFetch, abi.FuncBatchRead, 3, abi.ErrWrongPhase},
+		{abi.ExportCompleted, abi.FuncStateGet, 4, abi.ErrWrongPhase},
+		{abi.ExportCompleted, abi.FuncStateSet, 4, abi.ErrWrongPhase},
+		{abi.ExportCompleted, abi.FuncStateDelete, 2, abi.ErrWrongPhase},
+		{abi.ExportCompleted, abi.FuncNow, 0, abi.ErrDenied},
 		{abi.ExportExecute, abi.FuncNow, 0, abi.ErrDenied},
 		{abi.ExportExecute, abi.FuncRandom, 2, abi.ErrDenied},
 		{abi.ExportExecute, abi.FuncStateGet, 4, abi.ErrDenied},
