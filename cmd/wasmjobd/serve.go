@@ -160,6 +160,7 @@ const commandsPatience = 5 * time.Second
 // of the host for the log and for --events.
 func serveJobs(ctx context.Context, reload *reloader, k keys, observe func(host.Event), lastly *atomic.Pointer[func()]) error {
 	f, log := reload.file(), reload.log
+	k.history.Log = log
 	o := options(f, log, func(e host.Event) {
 		observe(e)
 		e.Parameter = "" // callers that follow events may have fewer rights than those who can read the configuration

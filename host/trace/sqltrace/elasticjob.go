@@ -26,7 +26,6 @@ const (
 		"original_task_id VARCHAR(255) NOT NULL, task_id VARCHAR(255) NOT NULL, slave_id VARCHAR(50) NOT NULL, source VARCHAR(50) NOT NULL, " +
 		"execution_type VARCHAR(20) NOT NULL, sharding_item VARCHAR(100) NOT NULL, state VARCHAR(20) NOT NULL, message VARCHAR(4000) NULL, " +
 		"creation_time TIMESTAMP NULL, PRIMARY KEY (id)){options}"
-	elasticJobIndex = " TASK_ID_STATE_INDEX ON JOB_STATUS_TRACE_LOG (task_id, state)"
 
 	insertExecution = "INSERT INTO JOB_EXECUTION_LOG (id, job_name, task_id, hostname, ip, sharding_item, execution_source, failure_cause, " +
 		"is_success, start_time, complete_time) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
@@ -34,12 +33,23 @@ const (
 		"state, message, creation_time) VALUES (?, ?, '', ?, ?, 'LITE_EXECUTOR', 'READY', ?, ?, ?, ?) "
 )
 
-// makeElasticJob creates the tables of ElasticJob if they do not exist.
-func (r *Reader) makeElasticJob(ctx context.Context) error {
-	for _, statement := range []string{elasticJobExecutions, elasticJobStates, r.dialect.index + elasticJobIndex} {
-		if _, err := r.db.ExecContext(ctx, r.dialect.spell(statement)); err != nil && !r.dialect.wasMade(err) {
-			return r.fail("create the tables of ElasticJob", err)
+// makeElasticJob creates the tables of ElasticJob if they do not exist. Without their index they
+// can be written.
+func (s *Store) makeElasticJob(ctx context.Context) error {
+	for table, statement := range map[string]string{"JOB_EXECUTION_LOG": elasticJobExecutions, "JOB_STATUS_TRACE_LOG": elasticJobStates} {
+		has, err := s.columnsOf(ctx, table)
+		if err != nil {
+			return err
 		}
+		if len(has) > 0 { // a user without the right to create tables can use an existing one
+			continue
+		}
+		if _, err := s.db.ExecContext(ctx, s.dialect.spell(statement)); err != nil {
+			return s.fail("create the tables of ElasticJob", err)
+		}
+	}
+	if err := s.makeIndex(ctx, "TASK_ID_STATE_INDEX", "JOB_STATUS_TRACE_LOG (task_id, state)"); err != nil {
+		s.log.Warn("ElasticJob's console may be slow: its table JOB_STATUS_TRACE_LOG has no index", "error", err)
 	}
 	return nil
 }

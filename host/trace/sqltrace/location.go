@@ -4,6 +4,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"net"
 	"net/url"
@@ -22,6 +23,8 @@ type Location struct {
 	// ElasticJob makes a Store on a database server also write the tables of ElasticJob's event
 	// trace.
 	ElasticJob bool
+	// Log receives what a Store cannot do to the tables of ElasticJob; nil discards it.
+	Log *slog.Logger
 }
 
 // String returns the path of the file, or the address without its password.

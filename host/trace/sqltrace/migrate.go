@@ -52,39 +52,39 @@ func (r *Reader) columnsOf(ctx context.Context, table string) ([]string, error) 
 }
 
 // migrate brings the tables up to date. If several servers start together, one of them does it.
-func (r *Reader) migrate(ctx context.Context, elasticJob bool) error {
-	unlock, err := r.lock(ctx)
+func (s *Store) migrate(ctx context.Context) error {
+	unlock, err := s.lock(ctx)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	if elasticJob {
-		if err := r.makeElasticJob(ctx); err != nil {
+	if s.elasticJob {
+		if err := s.makeElasticJob(ctx); err != nil {
 			return err
 		}
 	}
 	const table = "CREATE TABLE IF NOT EXISTS wasmjobd_schema (version INTEGER NOT NULL PRIMARY KEY, applied_ms BIGINT NOT NULL)"
-	if has, err := r.columnsOf(ctx, "wasmjobd_schema"); err != nil {
+	if has, err := s.columnsOf(ctx, "wasmjobd_schema"); err != nil {
 		return err
 	} else if len(has) == 0 { // a user without the right to create tables can use an existing one
-		if _, err := r.db.ExecContext(ctx, table); err != nil {
-			return r.fail("create its tables", err)
+		if _, err := s.db.ExecContext(ctx, table); err != nil {
+			return s.fail("create its tables", err)
 		}
 	}
 	for {
-		version, err := r.version(ctx)
+		version, err := s.version(ctx)
 		switch {
 		case err != nil:
 			return err
 		case version > latest:
 			return fmt.Errorf("%w: %s has version %d, this program knows %d; install the newer program again",
-				ErrVersion, r.place, version, latest)
+				ErrVersion, s.place, version, latest)
 		case version == latest:
-			return r.widen(ctx)
+			return s.widen(ctx)
 		}
-		if err := r.step(ctx, version); err != nil {
+		if err := s.step(ctx, version); err != nil {
 			// Without a lock, another process may have made the same step meanwhile.
-			if now, again := r.version(ctx); again != nil || now <= version {
+			if now, again := s.version(ctx); again != nil || now <= version {
 				return err
 			}
 		}
@@ -159,15 +159,31 @@ func (r *Reader) widen(ctx context.Context) error {
 			return r.fail("add a column to its tables", err)
 		}
 	}
-	for _, index := range []string{
-		" wasmjobd_run_job_state ON wasmjobd_run (job, state, instant_ms, item, run, attempt)",
-		" wasmjobd_run_job_item ON wasmjobd_run (job, item, instant_ms, run, attempt)",
-		" wasmjobd_run_cause ON wasmjobd_run (cause, instant_ms, job, item, run, attempt)",
-		" wasmjobd_run_job_cause ON wasmjobd_run (job, cause, instant_ms, item, run, attempt)",
+	for _, index := range [][2]string{
+		{"wasmjobd_run_job_state", "wasmjobd_run (job, state, instant_ms, item, run, attempt)"},
+		{"wasmjobd_run_job_item", "wasmjobd_run (job, item, instant_ms, run, attempt)"},
+		{"wasmjobd_run_cause", "wasmjobd_run (cause, instant_ms, job, item, run, attempt)"},
+		{"wasmjobd_run_job_cause", "wasmjobd_run (job, cause, instant_ms, item, run, attempt)"},
 	} {
-		if _, err := r.db.ExecContext(ctx, r.dialect.index+index); err != nil && !r.dialect.wasMade(err) {
-			return r.fail("add an index to its tables", err)
+		if err := r.makeIndex(ctx, index[0], index[1]); err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+// makeIndex creates an index unless it exists. It looks first, because databases refuse even
+// CREATE INDEX IF NOT EXISTS to a user who may only read and write the table.
+func (r *Reader) makeIndex(ctx context.Context, name, on string) error {
+	var has int
+	if err := r.queryRow(ctx, r.dialect.indexes, name).Scan(&has); err != nil {
+		return r.fail("look at its indexes", err)
+	}
+	if has > 0 {
+		return nil
+	}
+	if _, err := r.db.ExecContext(ctx, r.dialect.index+" "+name+" ON "+on); err != nil && !r.dialect.wasMade(err) {
+		return r.fail("add the index "+name, err)
 	}
 	return nil
 }

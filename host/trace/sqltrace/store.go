@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"slices"
 	"strings"
@@ -98,6 +99,7 @@ func (r *Reader) Close() error {
 type Store struct {
 	*Reader
 	elasticJob bool // see Location
+	log        *slog.Logger
 	// writing holds one token: SQLite allows one writer. Unlike the database's own queue, this
 	// one is fair and ends with a context.
 	writing chan struct{}
@@ -148,7 +150,11 @@ func Later(at Location) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Store{Reader: r, elasticJob: at.ElasticJob && at.file == "", writing: make(chan struct{}, 1), patience: serverTime}, nil
+	log := at.Log
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	return &Store{Reader: r, elasticJob: at.ElasticJob && at.file == "", log: log, writing: make(chan struct{}, 1), patience: serverTime}, nil
 }
 
 // Ready brings the tables up to date unless they are.
@@ -182,7 +188,7 @@ func (s *Store) alone(ctx context.Context, what string, do func() error) error {
 				return fmt.Errorf("history %s: no write-ahead log here (journal mode %s); put it on a local disk", s.place, mode)
 			}
 		}
-		if err := s.migrate(ctx, s.elasticJob); err != nil {
+		if err := s.migrate(ctx); err != nil {
 			return err
 		}
 		s.ready = true

@@ -21,7 +21,7 @@ func MariaDB(t testing.TB) *Server {
 		source: func(port int) string { return fmt.Sprintf("%s:%s@tcp(127.0.0.1:%d)/mysql", User, Password, port) },
 		make: func(dir string) *exec.Cmd {
 			quoted := strings.NewReplacer(`\`, `\\`, "'", `\'`).Replace(Password)
-			write(dir, "users.sql", "CREATE USER IF NOT EXISTS "+User+"@'%' IDENTIFIED BY '"+quoted+"';", "GRANT ALL ON *.* TO "+User+"@'%';")
+			write(dir, "users.sql", "CREATE USER IF NOT EXISTS "+User+"@'%' IDENTIFIED BY '"+quoted+"';", "GRANT ALL ON *.* TO "+User+"@'%' WITH GRANT OPTION;")
 			return exec.Command("/usr/bin/mariadb-install-db", "--no-defaults", "--datadir="+filepath.Join(dir, "data"), //nolint:noctx,gosec // a short command with our arguments
 				"--auth-root-authentication-method=normal", "--skip-test-db", "--innodb-log-file-size=16M", "--innodb-flush-log-at-trx-commit=0", "--skip-name-resolve")
 		},
