@@ -39,3 +39,6 @@ func (r *Reader) Plan(ctx context.Context, f Filter) (steps []string, err error)
 	}
 	return steps, rows.Err()
 }
+
+// Lock takes the right to change tables.
+func (r *Reader) Lock(ctx context.Context) (unlock func(), err error) { return r.lock(ctx) }

@@ -3,6 +3,7 @@ package sqltrace
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"embed"
 	"errors"
 	"fmt"
@@ -91,8 +92,12 @@ func (s *Store) migrate(ctx context.Context) error {
 	}
 }
 
-// lockTime is how long another server may take to bring the tables up to date.
-const lockTime = time.Minute
+const (
+	// lockTime is how long another server may take to bring the tables up to date.
+	lockTime = time.Minute
+	// unlockTime is how long the database may take to release the lock.
+	unlockTime = 5 * time.Second
+)
 
 // lock waits for the right to change tables. If the server dies, the database releases the
 // lock.
@@ -100,15 +105,14 @@ func (r *Reader) lock(ctx context.Context) (unlock func(), err error) {
 	if r.dialect.lock == "" {
 		return func() {}, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, lockTime)
-	conn, err := r.db.Conn(ctx)
+	within, cancel := context.WithTimeout(ctx, lockTime)
+	defer cancel()
+	conn, err := r.db.Conn(within)
 	if err != nil {
-		cancel()
 		return nil, r.fail("connect", err)
 	}
 	var got sql.NullInt64
-	if err := conn.QueryRowContext(ctx, r.dialect.lock).Scan(&got); err != nil || got.Int64 != 1 {
-		cancel()
+	if err := conn.QueryRowContext(within, r.dialect.lock).Scan(&got); err != nil || got.Int64 != 1 {
 		_ = conn.Close() // the first error says more
 		if err == nil {
 			err = errors.New("another server holds the lock")
@@ -116,9 +120,13 @@ func (r *Reader) lock(ctx context.Context) (unlock func(), err error) {
 		return nil, r.fail("lock its tables", err)
 	}
 	return func() {
-		_, _ = conn.ExecContext(ctx, r.dialect.unlock) // otherwise the end of the connection unlocks
+		// Also when the caller has given up: a connection in the pool would keep the lock.
+		within, cancel := context.WithTimeout(context.WithoutCancel(ctx), unlockTime)
+		defer cancel()
+		if _, err := conn.ExecContext(within, r.dialect.unlock); err != nil {
+			_ = conn.Raw(func(any) error { return driver.ErrBadConn }) // the end of the connection unlocks
+		}
 		_ = conn.Close()
-		cancel()
 	}, nil
 }
 
