@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"database/sql"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -52,6 +53,43 @@ func (s *Store) makeElasticJob(ctx context.Context) error {
 		s.log.Warn("ElasticJob's console may be slow: its table JOB_STATUS_TRACE_LOG has no index", "error", err)
 	}
 	return nil
+}
+
+// mirror writes the runs of a batch into ElasticJob's tables. What those refuse, such as a text
+// outside their character set, is missing there and holds up nothing. The error says that the
+// transaction cannot go on.
+func (s *Store) mirror(ctx context.Context, tx *sql.Tx, batch []trace.Row) error {
+	refusal, err := s.tryElasticJob(ctx, tx, batch)
+	if refusal == nil || err != nil {
+		return err
+	}
+	missing := 0
+	for i := range batch { // so that only refused rows are missing
+		one, err := s.tryElasticJob(ctx, tx, batch[i:i+1])
+		if err != nil {
+			return err
+		}
+		if one != nil {
+			missing, refusal = missing+1, one
+		}
+	}
+	if missing > 0 {
+		s.log.Warn("the tables of ElasticJob refuse runs, which are in the history alone", "runs", missing, "error", refusal)
+	}
+	return nil
+}
+
+// tryElasticJob writes all of the rows, or none if the tables refuse one of them.
+func (s *Store) tryElasticJob(ctx context.Context, tx *sql.Tx, rows []trace.Row) (refusal, err error) {
+	if _, err := tx.ExecContext(ctx, "SAVEPOINT elasticjob"); err != nil {
+		return nil, err
+	}
+	if refusal = s.writeElasticJob(ctx, tx, rows); refusal != nil {
+		if _, err := tx.ExecContext(ctx, "ROLLBACK TO SAVEPOINT elasticjob"); err != nil {
+			return nil, errors.Join(refusal, err)
+		}
+	}
+	return refusal, nil
 }
 
 // writeElasticJob writes the runs that began into ElasticJob's tables. A row comes when its run

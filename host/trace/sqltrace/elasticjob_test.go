@@ -1,6 +1,7 @@
 package sqltrace_test
 
 import (
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -137,6 +138,53 @@ func TestTablesOfElasticJobArePurged(t *testing.T) {
 			expect(sqltrace.Retention{PerJob: 10_000}, 604, 603*3)
 			expect(sqltrace.Retention{Age: 24 * time.Hour, Job: "b"}, 603, 602*3)
 			expect(sqltrace.Retention{Age: 24 * time.Hour}, 2, 3)
+		})
+	}
+}
+
+// What ElasticJob's tables cannot hold is missing there alone, and every run is in the history.
+func TestTablesOfElasticJobThatRefuseARun(t *testing.T) {
+	t.Parallel()
+	for name, kind := range map[string]struct {
+		server func(testing.TB) *sqltest.Server
+		narrow string // makes a table that holds the cause "ok", but not "找不到"
+	}{
+		"PostgreSQL": {sqltest.Postgres, "ALTER TABLE JOB_EXECUTION_LOG ADD CHECK (failure_cause = 'ok')"},
+		"MariaDB":    {sqltest.MariaDB, "ALTER TABLE JOB_EXECUTION_LOG CONVERT TO CHARACTER SET latin1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			log := make(lines, 100)
+			loc := address(t, kind.server(t).Database(t))
+			loc.ElasticJob, loc.Log = true, slog.New(slog.NewTextHandler(log, nil))
+			s := open(t, loc)
+			execute(t, loc, kind.narrow)
+			failed := func(instant int64, cause string) trace.Row {
+				r := run("j", 0, instant)
+				r.State, r.Error = trace.Failed, cause
+				return r
+			}
+			want := []trace.Row{failed(40_000, "ok"), failed(30_000, "ok"), failed(20_000, "找不到"), failed(10_000, "ok")}
+			write(t, s, want[1:]...)
+			log.await(t, "the tables of ElasticJob refuse runs, which are in the history alone\" runs=1")
+			write(t, s, want[0])
+			if diff := cmp.Diff(want, all(t, s.Reader, sqltrace.Filter{})); diff != "" {
+				t.Error(diff)
+			}
+			db, err := loc.DB()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer db.Close()
+			for table, rows := range map[string]int{"JOB_EXECUTION_LOG": 3, "JOB_STATUS_TRACE_LOG": 9} {
+				var n int
+				if err := db.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM "+table).Scan(&n); err != nil || n != rows {
+					t.Errorf("%s has %d rows, %v; want %d", table, n, err, rows)
+				}
+			}
+			execute(t, loc, "DROP TABLE JOB_EXECUTION_LOG")
+			write(t, s, failed(50_000, "ok"))
+			log.await(t, "refuse runs")
 		})
 	}
 }

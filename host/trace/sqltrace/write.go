@@ -73,7 +73,7 @@ func (s *Store) Write(ctx context.Context, batch []trace.Row) error {
 			}
 		}
 		if s.elasticJob {
-			return s.writeElasticJob(ctx, tx, batch)
+			return s.mirror(ctx, tx, batch)
 		}
 		return nil
 	})
