@@ -104,6 +104,8 @@ func (s *Spool) give() { <-s.turn }
 const (
 	// deliverRows is how many rows are delivered at once: with their texts, some megabytes.
 	deliverRows = 100
+	// offers is how often a row is offered that the database refuses while it takes others.
+	offers = 2
 	// deliverPause is the time between two attempts.
 	deliverPause = 2 * time.Second
 )
@@ -154,10 +156,14 @@ func (s *Spool) deliver(ctx context.Context) (int, error) {
 		return 0, err
 	}
 	if len(rows) > 0 {
-		if err := s.to.Write(ctx, rows); err != nil {
-			return 0, err
+		err := s.to.Write(ctx, rows)
+		switch {
+		case err == nil:
+			return len(rows), s.file.forget(ctx, rows)
+		case s.to.takesRows(ctx):
+			return s.deliverEach(ctx, rows)
 		}
-		return len(rows), s.file.forget(ctx, rows)
+		return 0, err
 	}
 	if err := s.take(ctx); err != nil {
 		return 0, err
@@ -168,6 +174,39 @@ func (s *Spool) deliver(ctx context.Context) (int, error) {
 	}
 	s.waiting.Store(false)
 	return 0, nil
+}
+
+// deliverEach moves rows one by one. If the database takes rows but not this one, those that
+// follow must not wait for it: the log is then the only place that has it.
+func (s *Spool) deliverEach(ctx context.Context, rows []trace.Row) (int, error) {
+	for i := range rows {
+		one := rows[i : i+1]
+		refusal, err := s.offer(ctx, one)
+		if err != nil {
+			return i, err
+		}
+		if refusal != nil {
+			s.log.Error("the history refuses a row permanently", "row", fmt.Sprintf("%+v", rows[i]), "error", refusal)
+		}
+		if err := s.file.forget(ctx, one); err != nil {
+			return i, err
+		}
+	}
+	return len(rows), nil
+}
+
+// offer writes a row. refusal says why the database does not take it although it takes others;
+// one failure may be a deadlock, or a moment of absence.
+func (s *Spool) offer(ctx context.Context, one []trace.Row) (refusal, err error) {
+	for range offers {
+		if refusal = s.to.Write(ctx, one); refusal == nil {
+			return nil, nil
+		}
+		if !s.to.takesRows(ctx) {
+			return nil, refusal
+		}
+	}
+	return refusal, nil
 }
 
 // first returns the oldest rows with all their columns.

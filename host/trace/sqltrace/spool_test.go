@@ -120,3 +120,39 @@ func TestRowsWaitWhileTheDatabaseIsAway(t *testing.T) {
 		})
 	}
 }
+
+// A row that the database refuses holds up no other row, and a database that refuses every row
+// loses none.
+func TestRowThatTheDatabaseRefuses(t *testing.T) {
+	t.Parallel()
+	for name, server := range map[string]func(testing.TB) *sqltest.Server{"PostgreSQL": sqltest.Postgres, "MariaDB": sqltest.MariaDB} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			loc := address(t, server(t).Database(t))
+			to := open(t, loc)
+			s, log, stop := spool(t, to, locate(t))
+			defer stop()
+			execute(t, loc, "ALTER TABLE wasmjobd_run ADD CONSTRAINT bound CHECK (instant_ms < 0)")
+			var want []trace.Row
+			for i := range int64(200) { // the first 100, which are delivered at once, are all refused
+				r := run("j", 0, 10+i)
+				if r.Error = "ok"; i%3 == 0 || i < 100 {
+					r.Error = "bad"
+				} else {
+					want = append(want, r)
+				}
+				if err := s.Write(t.Context(), []trace.Row{r}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			log.await(t, "rows of the history wait in a file")
+			execute(t, loc, "ALTER TABLE wasmjobd_run DROP CONSTRAINT bound", "ALTER TABLE wasmjobd_run ADD CONSTRAINT bound CHECK (error <> 'bad')")
+			log.await(t, "the history refuses a row permanently")
+			log.await(t, "the history has the rows that waited")
+			slices.SortFunc(want, newest)
+			if diff := cmp.Diff(want, all(t, to.Reader, sqltrace.Filter{Limit: 1000})); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
