@@ -127,7 +127,7 @@ func withSpool(ctx context.Context, reload *reloader, rows *sqltrace.Store, do f
 		within, cancel := context.WithTimeout(context.WithoutCancel(ctx), countPatience)
 		defer cancel()
 		n, err := spool.Waiting(within)
-		if err != nil { // for example because it is closed
+		if err != nil { // for example in a large file, or because it is closed; n is then the last known number
 			log.Debug("the waiting rows could not be counted", "error", err)
 		}
 		return n

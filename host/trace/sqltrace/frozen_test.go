@@ -43,6 +43,11 @@ func TestRowsWaitWhileTheDatabaseIsFrozen(t *testing.T) {
 			if n, err := s.Waiting(t.Context()); n != 20 && n != 21 || err != nil { // the first one may be stored before Deliver begins
 				t.Errorf("%d rows wait, %v", n, err)
 			}
+			hurried, cancel := context.WithCancel(t.Context())
+			cancel()
+			if n, err := s.Waiting(hurried); n < 20 || err == nil {
+				t.Errorf("without the time to count %d rows wait, %v", n, err)
+			}
 			log.await(t, "wait in a file")
 			server.Thaw(t)
 			log.await(t, "the history has the rows that waited")

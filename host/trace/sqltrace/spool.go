@@ -23,6 +23,7 @@ type Spool struct {
 	// earlier rows of its run.
 	turn    chan struct{}
 	waiting atomic.Bool   // the file has rows
+	counted atomic.Int64  // how many there were when they were last counted
 	wake    chan struct{} // has an element if rows may wait that Deliver has not seen
 }
 
@@ -49,12 +50,18 @@ func openSpool(ctx context.Context, to *Store, file Location, log *slog.Logger, 
 // Close closes the file. Deliver must have ended.
 func (s *Spool) Close() error { return s.file.Close() }
 
-// Waiting counts the rows that are only in the file.
-func (s *Spool) Waiting(ctx context.Context) (n int64, err error) {
-	if s.waiting.Load() {
-		err = s.file.queryRow(ctx, "SELECT COUNT(*) FROM wasmjobd_run").Scan(&n)
+// Waiting counts the rows that are only in the file. If they cannot be counted in time, it returns
+// the number of the last time, at least 1, and the error.
+func (s *Spool) Waiting(ctx context.Context) (int64, error) {
+	if !s.waiting.Load() {
+		return 0, nil
 	}
-	return n, s.file.fail("count rows", err)
+	var n int64
+	if err := s.file.queryRow(ctx, "SELECT COUNT(*) FROM wasmjobd_run").Scan(&n); err != nil {
+		return max(1, s.counted.Load()), s.file.fail("count rows", err)
+	}
+	s.counted.Store(n)
+	return n, nil
 }
 
 // Write implements trace.Sink. When it returns nil, the rows are on the disk of the database
