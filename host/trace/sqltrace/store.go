@@ -108,6 +108,15 @@ type Store struct {
 	patience time.Duration
 }
 
+// makeFile creates the file for its owner alone, while SQLite would let everybody read it; the
+// log beside it takes its mode. It opens no file that exists, as closing that would drop this
+// process's locks on it. If it fails, SQLite says why.
+func (r *Reader) makeFile() {
+	if f, err := os.OpenFile(r.file, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600); err == nil {
+		_ = f.Close() // nothing was written
+	}
+}
+
 // writeAhead switches the database to a write-ahead log. If several connections try at once,
 // all but one are refused immediately; they try again and find it switched.
 func (r *Reader) writeAhead(ctx context.Context) (mode string, err error) {
@@ -180,6 +189,7 @@ func (s *Store) alone(ctx context.Context, what string, do func() error) error {
 	defer func() { <-s.writing }()
 	if !s.ready {
 		if s.file != "" {
+			s.makeFile()
 			mode, err := s.writeAhead(ctx)
 			if err != nil {
 				return s.fail("switch to a write-ahead log", err)
