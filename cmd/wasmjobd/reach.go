@@ -205,7 +205,8 @@ func (o *operatorVerb) withRegistry(f *config.File, do func(registry.Registry) e
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		return exitf(exitNotFound, "there is no registry at %s; serve creates it (or is this another server's configuration?)", dir)
 	}
-	r, err := embedded.Open(dir, embedded.Options{})
+	// A loss of power is found by the program that opens the registry next, which may be this one.
+	r, err := embedded.Open(dir, embedded.Options{Logger: slog.New(newLineHandler(o.term.err, slog.LevelWarn))})
 	if err != nil {
 		return &exitError{code: exitConflict, err: err}
 	}
