@@ -2,6 +2,8 @@ package sqltrace
 
 import (
 	"database/sql"
+	"errors"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -121,4 +123,27 @@ func (d *dialect) spell(migration string) string {
 // wasMade reports whether err says that something already exists.
 func (d *dialect) wasMade(err error) bool {
 	return slices.ContainsFunc(d.made, func(begin string) bool { return strings.HasPrefix(err.Error(), begin) })
+}
+
+// ofData matches errors of MySQL and MariaDB about data, by their number or state. Text
+// outside the character set has no state in MySQL.
+var ofData = regexp.MustCompile(`^Error (\d+ \((22|23)|(1118|1153|1366) )`)
+
+// refusesRow reports whether err says that the database cannot store a row because of what is in
+// it: data exceptions, broken constraints and exceeded sizes. Any other error may pass, such as
+// that of a full disk.
+func refusesRow(err error) bool {
+	if e, ok := errors.AsType[interface {
+		error
+		SQLState() string
+	}](err); ok { // of PostgreSQL
+		class := e.SQLState()[:min(2, len(e.SQLState()))]
+		return class == "22" || class == "23" || class == "54"
+	}
+	for ; err != nil; err = errors.Unwrap(err) {
+		if ofData.MatchString(err.Error()) {
+			return true
+		}
+	}
+	return false
 }

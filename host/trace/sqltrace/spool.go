@@ -111,8 +111,6 @@ func (s *Spool) give() { <-s.turn }
 const (
 	// deliverRows is how many rows are delivered at once: with their texts, some megabytes.
 	deliverRows = 100
-	// offers is how often a row is offered that the database refuses while it takes others.
-	offers = 2
 	// deliverPause is the time between two attempts.
 	deliverPause = 2 * time.Second
 )
@@ -167,7 +165,7 @@ func (s *Spool) deliver(ctx context.Context) (int, error) {
 		switch {
 		case err == nil:
 			return len(rows), s.file.forget(ctx, rows)
-		case s.to.takesRows(ctx):
+		case refusesRow(err):
 			return s.deliverEach(ctx, rows)
 		}
 		return 0, err
@@ -183,37 +181,23 @@ func (s *Spool) deliver(ctx context.Context) (int, error) {
 	return 0, nil
 }
 
-// deliverEach moves rows one by one. If the database takes rows but not this one, those that
-// follow must not wait for it: the log is then the only place that has it.
+// deliverEach moves rows one by one. A row that the database refuses must not keep those that
+// follow waiting for ever: the log is then the only place that has it.
 func (s *Spool) deliverEach(ctx context.Context, rows []trace.Row) (int, error) {
 	for i := range rows {
 		one := rows[i : i+1]
-		refusal, err := s.offer(ctx, one)
-		if err != nil {
+		err := s.to.Write(ctx, one)
+		if err != nil && !refusesRow(err) {
 			return i, err
 		}
-		if refusal != nil {
-			s.log.Error("the history refuses a row permanently", "row", fmt.Sprintf("%+v", rows[i]), "error", refusal)
+		if err != nil {
+			s.log.Error("the history refuses a row permanently", "row", fmt.Sprintf("%+v", rows[i]), "error", err)
 		}
 		if err := s.file.forget(ctx, one); err != nil {
 			return i, err
 		}
 	}
 	return len(rows), nil
-}
-
-// offer writes a row. refusal says why the database does not take it although it takes others;
-// one failure may be a deadlock, or a moment of absence.
-func (s *Spool) offer(ctx context.Context, one []trace.Row) (refusal, err error) {
-	for range offers {
-		if refusal = s.to.Write(ctx, one); refusal == nil {
-			return nil, nil
-		}
-		if !s.to.takesRows(ctx) {
-			return nil, refusal
-		}
-	}
-	return refusal, nil
 }
 
 // first returns the oldest rows with all their columns.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -52,55 +51,32 @@ func (s *Store) Write(ctx context.Context, batch []trace.Row) error {
 		return nil
 	}
 	return s.exclusively(ctx, fmt.Sprintf("write %d rows", len(batch)), func(ctx context.Context, tx *sql.Tx) error {
-		if err := s.put(ctx, tx, batch); err != nil {
+		put, err := tx.PrepareContext(ctx, s.dialect.bind(insert+s.dialect.become))
+		if err != nil {
 			return err
+		}
+		defer put.Close()
+		for i := range batch {
+			r := &batch[i]
+			_, err := put.ExecContext(ctx, r.Job, r.Item, r.Run, r.Attempt, r.Instant, r.Last, r.Count,
+				string(r.Cause), string(r.State), text(r.Reason.String(), MaxText), text(r.Instance, MaxText),
+				text(r.TaskID, MaxText), r.Start, r.End, []byte(cut(r.Result, MaxResult)),
+				text(r.Error, MaxError), text(r.Digest, MaxText), r.Fence,
+				r.Fuel, r.Succeeded, r.Failed, sql.NullString{String: r.Metrics, Valid: r.Metrics != ""},
+				sql.NullInt32{Int32: r.Code, Valid: r.HasCode},
+				sql.NullString{String: text(r.Schedule, MaxText), Valid: r.Schedule != ""},
+				sql.NullString{String: text(r.Reason.Key(), MaxText), Valid: r.Reason.Code != ""},
+				sql.NullString{String: text(r.Log, MaxLog), Valid: r.HasLog},
+				sql.NullString{String: text(r.Param, MaxText), Valid: r.Param != ""})
+			if err != nil {
+				return err
+			}
 		}
 		if s.elasticJob {
 			return s.mirror(ctx, tx, batch)
 		}
 		return nil
 	})
-}
-
-// put writes rows into the table of the history.
-func (s *Store) put(ctx context.Context, tx *sql.Tx, batch []trace.Row) error {
-	put, err := tx.PrepareContext(ctx, s.dialect.bind(insert+s.dialect.become))
-	if err != nil {
-		return err
-	}
-	defer put.Close()
-	for i := range batch {
-		r := &batch[i]
-		_, err := put.ExecContext(ctx, r.Job, r.Item, r.Run, r.Attempt, r.Instant, r.Last, r.Count,
-			string(r.Cause), string(r.State), text(r.Reason.String(), MaxText), text(r.Instance, MaxText),
-			text(r.TaskID, MaxText), r.Start, r.End, []byte(cut(r.Result, MaxResult)),
-			text(r.Error, MaxError), text(r.Digest, MaxText), r.Fence,
-			r.Fuel, r.Succeeded, r.Failed, sql.NullString{String: r.Metrics, Valid: r.Metrics != ""},
-			sql.NullInt32{Int32: r.Code, Valid: r.HasCode},
-			sql.NullString{String: text(r.Schedule, MaxText), Valid: r.Schedule != ""},
-			sql.NullString{String: text(r.Reason.Key(), MaxText), Valid: r.Reason.Code != ""},
-			sql.NullString{String: text(r.Log, MaxLog), Valid: r.HasLog},
-			sql.NullString{String: text(r.Param, MaxText), Valid: r.Param != ""})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// takesRows reports whether the database takes a row with nothing unusual, which it does not
-// keep.
-func (s *Store) takesRows(ctx context.Context) bool {
-	plain := trace.Row{Job: "plain.wasmjobd", Run: "0", Cause: trace.Schedule, State: trace.Missed}
-	taken := false
-	_ = s.exclusively(ctx, "try a row", func(ctx context.Context, tx *sql.Tx) error {
-		if err := s.put(ctx, tx, []trace.Row{plain}); err != nil {
-			return err
-		}
-		taken = true
-		return errors.New("it was tried only")
-	})
-	return taken
 }
 
 // storable refuses a row that some kind of database can never store. The error is trace.ErrRow.
