@@ -162,9 +162,9 @@ func (s *session) cutSince() (time.Time, bool) {
 	return s.lost, s.connection.phase != up && s.connection.number > 0
 }
 
-// probe ends the session if a new one can be opened while this one is still refused. A service
-// that has lost its data closes the connection of every client that has seen a later state,
-// again and again, without an answer.
+// probe ends the session if a new one can be opened and this one is still refused when it has
+// tried each address since. A service that has lost its data closes the connection of every
+// client that has seen a later state, again and again, without an answer.
 func (s *session) probe() {
 	other, err := s.registry.begin(nil)
 	if err != nil {
@@ -176,7 +176,10 @@ func (s *session) probe() {
 	if _, err := other.connect(ctx, nil); err != nil {
 		return
 	}
-	if _, cut := s.cutSince(); cut {
+	if _, err := s.connect(s.life, time.After(s.link.round())); err == nil || s.isOver() {
+		return // the service had just come back, and this session had yet to try
+	}
+	if _, cut := other.cutSince(); !cut { // otherwise it has gone again
 		s.registry.options.Logger.Warn("the registry serves others but refuses this session", "session", s.ID())
 		s.end(true)
 	}

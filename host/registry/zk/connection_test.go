@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	client "github.com/go-zookeeper/zk"
 
@@ -42,6 +43,34 @@ func TestRestore_answered_on_a_lost_connection(t *testing.T) {
 			t.Errorf("with the next connection: heard %v", got)
 		}
 	})
+}
+
+// A service that was away longer than sessions last without it still has them when it returns,
+// because nobody has counted meanwhile. A session goes on, although a new one may be opened before it
+// has tried again, and the service may be there for a moment only. Pauses between attempts are
+// random, hence the repetitions.
+func TestSession_outlives_an_outage(t *testing.T) {
+	t.Parallel()
+	for moments := range 10 {
+		synctest.Test(t, func(t *testing.T) {
+			var z standIn
+			s, received := z.open(t)
+			z.leave()
+			time.Sleep(5 * s.Timeout() / 2)
+			for range moments {
+				z.comeBack()
+				time.Sleep(100 * time.Millisecond)
+				z.leave()
+				time.Sleep(2 * time.Second)
+			}
+			z.comeBack()
+			time.Sleep(s.Timeout())
+			synctest.Wait()
+			if got := received(); got[len(got)-1] != registry.Resumed {
+				t.Errorf("with %d moments of service: heard %v", moments, got)
+			}
+		})
+	}
 }
 
 // The last event of a connection is received before its loss, the first event of the next

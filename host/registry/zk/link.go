@@ -125,6 +125,10 @@ func (l *link) pause() error {
 	return l.life.Err()
 }
 
+// round returns within which time every address is tried: in the rest of a pass, or in the next
+// one, with the pause before it.
+func (l *link) round() time.Duration { return 2*l.third() + longPause }
+
 // next returns the next address of the present pass. For each new pass, names are resolved again.
 func (l *link) next(ctx context.Context) (endpoint, error) {
 	l.mu.Lock()

@@ -7,6 +7,7 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -37,6 +38,7 @@ type standIn struct {
 	held  chan func()
 	both  bool // data and children are answered once both were requested
 	asked int  // number of requests so far
+	away  bool // nobody can connect
 	conns []net.Conn
 	work  sync.WaitGroup
 }
@@ -72,9 +74,12 @@ func (z *standIn) open(t *testing.T) (*session, func() []registry.EventKind) {
 }
 
 func (z *standIn) dial(context.Context, string, string) (net.Conn, error) {
-	ours, theirs := net.Pipe()
 	z.mu.Lock()
 	defer z.mu.Unlock()
+	if z.away {
+		return nil, syscall.ECONNREFUSED
+	}
+	ours, theirs := net.Pipe()
 	z.conns = append(z.conns, theirs)
 	z.work.Go(func() { z.serve(theirs) })
 	return ours, nil
@@ -88,6 +93,20 @@ func (z *standIn) cut() {
 		_ = c.Close() // it may be closed already
 	}
 	z.conns = nil
+}
+
+// leave closes every connection and refuses others, until comeBack.
+func (z *standIn) leave() {
+	z.mu.Lock()
+	z.away = true
+	z.mu.Unlock()
+	z.cut()
+}
+
+func (z *standIn) comeBack() {
+	z.mu.Lock()
+	defer z.mu.Unlock()
+	z.away = false
 }
 
 // change sends the event for a node that was set on the newest connection, and returns when it
