@@ -79,10 +79,16 @@ func testEndAtOnce(f *fixture) {
 	}
 }
 
-// testUseAfterClose calls every method of a session that has ended.
+// testUseAfterClose calls every method of a session that has ended. Its time-out stays, as 0 would
+// say that it can never end.
 func testUseAfterClose(f *fixture) {
 	m := f.join()
+	granted := m.Timeout()
 	m.close()
+	m.awaitEvent(registry.Event{Kind: registry.Ended})
+	if now := m.Timeout(); now != granted {
+		f.Errorf("the time-out was %v and is %v", granted, now)
+	}
 	a := f.path("a")
 	_, commitErr := m.Commit(f.ctx, created(a))
 	_, readErr := m.Read(f.ctx, a)

@@ -109,7 +109,10 @@ func (s *session) hello(begun time.Time, id int64, granted time.Duration) (time.
 	switch {
 	case s.isOver():
 		return 0, registry.ErrEnded
-	case id == 0: // expired; the library reports that in a moment
+	case id == 0:
+		// It expired; the library reports that in a moment. The time-out stays as it was, since 0
+		// would say that the session cannot end.
+		return s.timeout() / 3, nil
 	case s.id.CompareAndSwap(0, id):
 		s.acknowledge(begun) // a majority has created the session
 	case s.id.Load() == id:

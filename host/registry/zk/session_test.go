@@ -74,6 +74,9 @@ func testExpired(t *testing.T, server *zktest.Server) {
 	}()
 	p.Set(zktest.Pass)
 	events := owner.awaitKind(registry.Ended)
+	if got := owner.Timeout(); got != brief {
+		t.Errorf("the time-out was %v and is %v", brief, got)
+	}
 	if err := <-made; !errors.Is(err, registry.ErrEnded) && !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("a commit over the end: %v", err)
 	}
