@@ -136,12 +136,17 @@ func (j *predecessor) followIn(ctx context.Context, s *session.Job, pauses *back
 	w := follow.NewWatch(j.layout, j.layout.Endings())
 	w.Events = j.events
 	w.Read = func(paths []string) ([]registry.Node, error) { return readEach(ctx, s, paths) }
+	var unmarked *protocol.View // the newest view, until mark succeeds
 	for ctx.Err() == nil && !j.ended {
 		v, again, err := w.Turn()
 		if v != nil {
-			*pauses = backoff.Backoff{}
+			unmarked, *pauses = v, backoff.Backoff{}
 			j.show(v, nil)
-			err = j.mark(ctx, s, v)
+		}
+		if unmarked != nil && !again {
+			if err = j.mark(ctx, s, unmarked); err == nil {
+				unmarked = nil
+			}
 		}
 		if v != nil && v.Config == nil && err == nil { // perhaps its configuration is where another layout has it
 			if l, err := j.choose(ctx, s); err != nil || l != j.layout {
@@ -155,6 +160,8 @@ func (j *predecessor) followIn(ctx context.Context, s *session.Job, pauses *back
 			j.show(v, err)
 			session.Sleep(ctx, pauses.Next())
 			continue
+		case v == nil && w.Settled():
+			j.show(nil, nil) // what failed before may have succeeded without a newer view
 		}
 		select {
 		case <-j.inbox.News():
@@ -199,8 +206,8 @@ func readEach(ctx context.Context, s *session.Job, paths []string) ([]registry.N
 	return nodes, nil
 }
 
-// show takes a new view of the job, or the error of reading it, and notifies the job that runs
-// after it if this changes something.
+// show takes a newer view of the job, or nil, and the error of reading or marking it, or nil. It
+// notifies the job that runs after this one if that changes something.
 func (j *predecessor) show(v *protocol.View, err error) {
 	p := j.of
 	p.mu.Lock()
