@@ -9,8 +9,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
-// inbox is the only way into a member's loop. Putting a message never blocks and drops
-// nothing. The inbox is bounded because each kind of message is bounded:
+// inbox is the only way into a member's loop. Putting a message never blocks, and drops
+// nothing before close. The inbox is bounded because each kind of message is bounded:
 //
 //   - events: one for each change of the job's nodes since the last turn;
 //   - replies, commits, syncs, assignments, stored rows, deleted rests: one for each
@@ -36,6 +36,7 @@ type inbox struct {
 	messages []message
 	tick     protocol.Tick // At is 0 if none waits
 	turn     func()        // handles messages until takeAll returns none; nil until the loop opens
+	closed   bool          // the loop has ended
 	reading  bool          // a turn is under way
 	turns    uint64        // number of turns that took something
 
@@ -104,6 +105,9 @@ func (restDeletedMessage) message()  {}
 func (b *inbox) put(l message) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.closed {
+		return
+	}
 	b.messages = append(b.messages, l)
 	b.wake()
 }
@@ -113,6 +117,9 @@ func (b *inbox) put(l message) {
 func (b *inbox) ended(e protocol.End) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.closed {
+		return
+	}
 	if n := len(b.messages); n > 0 {
 		if l, ok := b.messages[n-1].(*endsMessage); ok {
 			l.ends = append(l.ends, e)
@@ -124,7 +131,7 @@ func (b *inbox) ended(e protocol.End) {
 }
 
 // Event implements session.Listener. If the session is over, guests are ended without
-// waiting for a turn.
+// waiting for a turn, even after close.
 func (b *inbox) Event(e registry.Event) {
 	if e.Kind == registry.Ended {
 		b.fence.close(func() {})
@@ -137,7 +144,7 @@ func (b *inbox) Event(e registry.Event) {
 func (b *inbox) due(at, prev int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if at > b.tick.At {
+	if !b.closed && at > b.tick.At {
 		b.tick = protocol.Tick{At: at, Prev: prev}
 		b.wake()
 	}
@@ -159,11 +166,13 @@ func (b *inbox) open(turn func()) {
 	b.wake()
 }
 
-// close makes the current turn the last. Later messages are not handled.
+// close makes the current turn the last. The messages that wait are dropped, and so are later
+// ones: a guest that does not return may keep the member for long.
 func (b *inbox) close() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.turn = nil
+	b.turn, b.closed = nil, true
+	b.messages, b.tick = nil, protocol.Tick{}
 }
 
 // takeAll empties the inbox for the current turn. If it was empty already, more is false

@@ -8,6 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/wasmjob/wasmjob/host/internal/protocol"
+	"github.com/wasmjob/wasmjob/host/internal/session"
+	"github.com/wasmjob/wasmjob/host/registry"
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
 	"github.com/wasmjob/wasmjob/host/trace"
 )
@@ -101,5 +103,29 @@ func TestInboxKeepsTheNewestTick(t *testing.T) {
 	}
 	if _, tick, more = b.takeAll(nil); more {
 		t.Errorf("tick %+v is there twice", tick)
+	}
+}
+
+// A member that has ended may wait long for a guest, while events of its job still come.
+func TestClosedInboxKeepsNothing(t *testing.T) {
+	t.Parallel()
+	var b inbox
+	more := func() {
+		b.Event(registry.Event{Kind: registry.Changed, Path: "/a"})
+		b.ended(protocol.End{})
+		b.due(1, 0)
+	}
+	more()
+	b.close()
+	more()
+	b.HealthChanged(session.Lost)
+	if len(b.messages) > 0 || b.tick.At != 0 {
+		t.Errorf("it keeps %d messages and the tick %+v", len(b.messages), b.tick)
+	}
+	if !b.fence.takeStrike() {
+		t.Error("the loss of the session ends no guests")
+	}
+	if b.Event(registry.Event{Kind: registry.Ended}); !b.fence.closed {
+		t.Error("the end of the session ends no guests")
 	}
 }
