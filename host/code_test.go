@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"errors"
+	"net"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -171,4 +172,47 @@ func TestOneModuleTakesLong(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// A server that cannot open its address for modules ends before it loads any. One whose jobs
+// cannot run gives the address back.
+func TestAddressForModulesIsOpenedFirst(t *testing.T) {
+	t.Parallel()
+	taken, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address, loading := taken.Addr().String(), 0
+	run := func() error {
+		h, err := New(Options{
+			DataDir: t.TempDir(), Peers: Peers{Listen: address}, Jobs: []job.Config{{Name: "j", Module: "m", Shards: 1}},
+			Modules: map[string]Module{"m": {Artifact: "registry.example/m:1"}},
+			Pull: func(context.Context, string) (Artifact, error) {
+				loading++
+				return Artifact{}, errors.New("no such artifact")
+			},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return h.Run(t.Context())
+	}
+	wantCode(t, "the address is taken", run(), Refused)
+	if loading > 0 {
+		t.Error("modules were loaded first")
+	}
+	if err := taken.Close(); err != nil {
+		t.Fatal(err)
+	}
+	wantCode(t, "no job can run", run(), Invalid)
+	if loading == 0 {
+		t.Error("no module was loaded")
+	}
+	again, err := new(net.ListenConfig).Listen(t.Context(), "tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := again.Close(); err != nil {
+		t.Error(err)
+	}
 }

@@ -110,11 +110,11 @@ func (h *Host) Run(ctx context.Context) (err error) {
 	defer h.loading.Wait()
 	h.applied = readApplied(&h.o)
 	h.setUpJobs(reg)
+	if err := h.store.Listen(ctx); err != nil { // before modules are loaded, which may take long
+		return failf(Refused, err, "modules for other servers")
+	}
 	if err := h.loadModules(ctx); err != nil || ctx.Err() != nil {
 		return err // nil if ctx ended: cancelled, not failed
-	}
-	if err := h.store.Listen(ctx); err != nil {
-		return failf(Refused, err, "modules for other servers")
 	}
 	return h.runJobs(ctx)
 }

@@ -97,12 +97,16 @@ func Open(o Options) (*Store, error) {
 	return s, nil
 }
 
-// Close closes the sandbox with every module. No Code of the store may run after it.
+// Close closes the sandbox with every module, and the address of Listen. No Code of the store
+// may run after it.
 func (s *Store) Close() error {
 	if s.engine == nil {
 		return nil
 	}
 	s.client.Close()
+	if s.listener != nil {
+		_ = s.listener.Close() // Serve has closed it, unless no job could run
+	}
 	s.mu.Lock()
 	for _, m := range s.modules {
 		if m.module != nil {
