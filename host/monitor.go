@@ -14,8 +14,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/wasmjob/wasmjob/host/internal/backoff"
 	"github.com/wasmjob/wasmjob/host/internal/dump"
 	"github.com/wasmjob/wasmjob/host/internal/layout"
+	"github.com/wasmjob/wasmjob/host/internal/session"
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
@@ -29,6 +31,9 @@ const (
 	// client that does not read.
 	dumpPatience = time.Minute
 	readPatience = 10 * time.Second
+	// Pauses after an attempt to take a connection that failed are between these two.
+	firstAcceptPause = 5 * time.Millisecond
+	lastAcceptPause  = time.Second
 	// maxDumps limits the connections for a job, and maxDumpsFrom those from one address.
 	// Further connections are closed.
 	maxDumps     = 16
@@ -86,14 +91,19 @@ func (h *Host) dumps(ctx context.Context, l net.Listener, name string) {
 	var open sync.WaitGroup
 	defer open.Wait()
 	places := callers{open: map[netip.Prefix]int{}}
-	for {
+	for failures := 0; ; {
 		c, err := l.Accept()
-		if err != nil {
-			if ctx.Err() == nil {
-				h.o.Log.Error("the monitor port is closed", "job", name, "error", err)
-			}
+		if err != nil && (ctx.Err() != nil || errors.Is(err, net.ErrClosed)) {
 			return
 		}
+		if err != nil { // such as a lack of file descriptors, which passes
+			if failures++; failures == 1 {
+				h.o.Log.Error("the monitor port takes no connections for now", "job", name, "error", err)
+			}
+			session.Sleep(ctx, backoff.After(firstAcceptPause, lastAcceptPause, failures))
+			continue
+		}
+		failures = 0
 		from := network(c.RemoteAddr())
 		if !places.enter(from) {
 			_ = c.Close() // nothing was sent

@@ -8,6 +8,7 @@ import (
 	"net"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -112,6 +113,53 @@ func TestMonitorPortIsShared(t *testing.T) {
 		cancel()
 		<-done
 		o.close()
+		if err := reg.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// crowdedBox is a callBox whose process has no file descriptors for the first few calls.
+type crowdedBox struct {
+	callBox
+	refused int
+}
+
+func (b *crowdedBox) Accept() (net.Conn, error) {
+	if b.refused > 0 {
+		b.refused--
+		return nil, &net.OpError{Op: "accept", Err: syscall.EMFILE}
+	}
+	return b.callBox.Accept()
+}
+
+// A monitor port goes on when the process has file descriptors again. It says once that it had
+// none.
+func TestMonitorPortOutlivesACrowd(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		reg := embedded.Memory()
+		var said strings.Builder
+		h := &Host{o: Options{Namespace: "jobs", Log: slog.New(slog.NewTextHandler(&said, nil))}, registry: reg}
+		box := crowdedBox{callBox{make(chan net.Conn)}, 20}
+		ctx, cancel := context.WithCancel(t.Context())
+		begun, done := time.Now(), make(chan struct{})
+		go func() { defer close(done); h.dumps(ctx, &box, "j") }()
+		c := box.call(t, "10.0.0.1:1")
+		if _, err := io.WriteString(c, "dump\n"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.ReadAll(c); err != nil {
+			t.Error(err)
+		}
+		if d := time.Since(begun); d < 5*time.Second || d > 20*time.Second {
+			t.Errorf("20 attempts took %v", d)
+		}
+		cancel()
+		<-done
+		if n := strings.Count(said.String(), "too many open files"); n != 1 {
+			t.Errorf("it is said %d times:\n%s", n, said.String())
+		}
 		if err := reg.Close(); err != nil {
 			t.Error(err)
 		}
