@@ -79,50 +79,45 @@ func (w *Watcher) due() (all []delivery) {
 // settle records the outcome of deliveries, all, in the alerts a, which other servers may have
 // changed since. It reports whether it has changed them. An alert that has the same job and kind
 // but began at another time is not the one that was sent. A notifier to which nothing could be
-// sent stays in Left, until maxTries. Alerts that are over, and of which all know that, are
+// sent stays in Left, until maxTries. So does one that has received an alert which ended or came
+// back since; that is due again at once. Alerts that are over, and of which all know that, are
 // removed.
 func settle(a *clustertree.Alerts, all []delivery, now int64, gather time.Duration) (changed bool) {
-	failed := map[*clustertree.Alert]bool{}
-	touched := map[*clustertree.Alert]clustertree.Alert{}
+	failed, stale := map[*clustertree.Alert]bool{}, map[*clustertree.Alert]bool{}
 	for i := range all {
 		for _, was := range all[i].alerts {
 			one := a.Find(was.Job, was.Kind)
 			if one == nil || one.First != was.First || !slices.Contains(one.Left, all[i].to) {
 				continue
 			}
-			touched[one] = was
+			changed = true
 			if all[i].err != nil && one.Tries < maxTries {
 				failed[one] = true
 				continue
 			}
+			if all[i].err == nil || one.Sent == 0 {
+				one.Sent = now
+			}
+			if recovering(&was) != (one.Over != 0) {
+				stale[one] = true
+				continue
+			}
 			one.Left = slices.DeleteFunc(slices.Clone(one.Left), func(to string) bool { return to == all[i].to })
+			if len(one.Left) == 0 {
+				one.Tries, one.After = 0, 0
+			}
 		}
 	}
-	for one, was := range touched {
-		changed = true
-		if failed[one] {
-			one.Tries++
-			one.After = now + backoff.After(firstPause, lastPause, one.Tries).Milliseconds()
-			continue
+	for one := range failed {
+		one.Tries++
+		one.After = now + backoff.After(firstPause, lastPause, one.Tries).Milliseconds()
+	}
+	for one := range stale { // even if another notifier could not be reached
+		one.Tries, one.After = 0, now
+		if one.Over == 0 {
+			one.After += gather.Milliseconds()
 		}
-		sent(one, &was, now, gather)
 	}
 	a.Remove(func(one *clustertree.Alert) bool { return one.Over != 0 && one.Sent != 0 && len(one.Left) == 0 })
 	return changed
-}
-
-// sent notes that all notifiers have received alert one in its earlier state was. If the alert
-// has ended or come back since then, it is due again.
-func sent(one, was *clustertree.Alert, now int64, gather time.Duration) {
-	if len(one.Left) > 0 {
-		return
-	}
-	one.Tries, one.After = 0, 0
-	switch over := one.Over != 0; {
-	case recovering(was) && !over:
-		one.Left, one.After = one.Notify, now+gather.Milliseconds()
-	case over && !recovering(was):
-		one.Left, one.After = one.Notify, now
-	}
-	one.Sent = now
 }

@@ -43,9 +43,10 @@ type fact struct {
 }
 
 // apply changes the alerts by a fact, and reports whether it did. A new alert is sent
-// after gather, so that one message has all similar facts. So is one that comes back after its
-// notifiers know that it was over, and again one that goes on, an hour after it was last sent.
-// While a job is silenced, only the ends of its alerts count.
+// after gather, so that one message has all similar facts. One that comes back after a notifier
+// has received it is a new one. One that goes on is sent again an hour after a notifier last
+// received it, unless all notifiers are still to receive it. While a job is silenced, only the
+// ends of its alerts count.
 func apply(a *clustertree.Alerts, f *fact, gather time.Duration) (changed bool) {
 	if f.over {
 		for i := range a.All {
@@ -58,24 +59,26 @@ func apply(a *clustertree.Alerts, f *fact, gather time.Duration) (changed bool) 
 	if a.Silenced(f.job, f.at) {
 		return false
 	}
-	send := f.at + gather.Milliseconds()
+	raised := clustertree.Alert{
+		Job: clustertree.AlertJob(f.job), Kind: f.kind, Items: f.items, Count: f.count, First: f.when, Last: f.when, Text: f.text, Notify: f.notify,
+		Left: f.notify, After: f.at + gather.Milliseconds(),
+	}
 	one := a.Find(f.job, f.kind)
-	if one == nil {
-		return a.Add(clustertree.Alert{
-			Job: f.job, Kind: f.kind, Items: f.items, Count: f.count, First: f.when, Last: f.when, Text: f.text, Notify: f.notify, Left: f.notify, After: send,
-		})
+	switch {
+	case one == nil:
+		return a.Add(raised)
+	case recovering(one):
+		*one = raised
+		return true
+	}
+	if goesOn := !slices.Equal(one.Left, one.Notify) && f.at-one.Sent >= again.Milliseconds(); goesOn {
+		one.Left, one.After, one.Tries = raised.Left, raised.After, 0
 	}
 	one.Items = append(slices.Clone(one.Items), f.items...)
-	one.Count, one.Last, one.Notify = one.Count+f.count, max(one.Last, f.when), f.notify
+	one.Count, one.Last, one.Notify, one.Over = one.Count+f.count, max(one.Last, f.when), f.notify, 0
 	if !f.bare {
 		one.Text = f.text
 	}
-	reopened := one.Over != 0 && one.Sent != 0
-	goesOn := len(one.Left) == 0 && f.at-one.Sent >= again.Milliseconds()
-	if reopened || goesOn {
-		one.Left, one.After, one.Tries = f.notify, send, 0
-	}
-	one.Over = 0
 	return true
 }
 

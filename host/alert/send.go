@@ -78,7 +78,7 @@ func noticeOf(cluster string, a *clustertree.Alert) Notice {
 // moment returns the time of a number of ms.
 func moment(ms int64) time.Time { return time.UnixMilli(ms).UTC() }
 
-// recovering reports whether an alert is over, and its notifiers have received it before.
+// recovering reports whether an alert is over, and a notifier has received it before.
 func recovering(a *clustertree.Alert) bool { return a.Over != 0 && a.Sent != 0 }
 
 // send sends a message to one notifier. No error repeats its address, which may be a

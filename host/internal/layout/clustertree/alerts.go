@@ -44,7 +44,7 @@ type Alert struct {
 	Left  []string `json:"left,omitempty"`
 	After int64    `json:"after,omitempty"` // when they are to receive it
 	Tries int      `json:"tries,omitempty"` // failed deliveries
-	Sent  int64    `json:"sent,omitempty"`  // when all had received the newest state
+	Sent  int64    `json:"sent,omitempty"`  // when one of them last received it; if none ever did, when that was given up
 	Over  int64    `json:"over,omitempty"`  // when the trouble was over
 }
 
