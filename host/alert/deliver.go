@@ -31,27 +31,42 @@ func (w *Watcher) deliver(ctx context.Context) {
 		return
 	}
 	for i := range all {
-		d := &all[i]
-		n := w.notifiers[d.to]
-		if n == nil { // settled as if sent, since trying again would not help
-			w.log.Warn("an alert names a notifier that the delivering server does not have; add it to [notify] of all servers", "notifier", d.to, "job", d.alerts[0].Job)
-			continue
-		}
-		notices := slices.DeleteFunc(d.notices, func(one Notice) bool { return len(n.Events) > 0 && !slices.Contains(n.Events, one.Event) })
-		if len(notices) == 0 { // the notifier does not want these events
-			continue
-		}
-		d.err = n.send(ctx, &Message{Version: 1, Cluster: w.in.Namespace, Server: w.in.Server, Alerts: notices})
-		if d.err != nil {
-			w.log.Warn("alerts were not sent, and are tried again", "notifier", d.to, "alerts", len(notices), "error", d.err)
-			continue
-		}
-		w.log.Info("alerts were sent", "notifier", d.to, "alerts", len(notices))
+		w.send(ctx, &all[i])
 	}
 	now := w.now().UnixMilli()
 	// Record it even if the server is stopping.
 	if err := w.change(context.WithoutCancel(ctx), func(a *clustertree.Alerts) bool { return settle(a, all, now, w.gather) }); err != nil {
 		w.warn("sent alerts cannot be recorded, and may be sent again", err)
+	}
+}
+
+// send sends one message with what is due to a notifier.
+func (w *Watcher) send(ctx context.Context, d *delivery) {
+	n := w.notifiers[d.to]
+	if n == nil { // settled as if sent, since trying again would not help
+		w.log.Warn("an alert names a notifier that the delivering server does not have; add it to [notify] of all servers", "notifier", d.to, "job", d.alerts[0].Job)
+		return
+	}
+	notices := slices.DeleteFunc(d.notices, func(one Notice) bool { return len(n.Events) > 0 && !slices.Contains(n.Events, one.Event) })
+	if len(notices) == 0 { // the notifier does not want these events
+		return
+	}
+	d.err = n.send(ctx, &Message{Version: 1, Cluster: w.in.Namespace, Server: w.in.Server, Alerts: notices})
+	if d.err == nil {
+		w.log.Info("alerts were sent", "notifier", d.to, "alerts", len(notices))
+		return
+	}
+	last := 0 // alerts that were tried for the last time
+	for i := range d.alerts {
+		if d.alerts[i].Tries >= maxTries {
+			last++
+		}
+	}
+	if more := len(d.alerts) - last; more > 0 {
+		w.log.Warn("alerts were not sent, and are tried again", "notifier", d.to, "alerts", more, "error", d.err)
+	}
+	if last > 0 {
+		w.log.Warn("alerts were not sent, and are given up", "notifier", d.to, "alerts", last, "error", d.err)
 	}
 }
 

@@ -2,7 +2,11 @@ package alert
 
 import (
 	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -113,5 +117,23 @@ func TestReminderIsNotPutOff(t *testing.T) {
 	}
 	if got := receive(t, &a, 3000+hour, ""); len(got) != 2 {
 		t.Error(got)
+	}
+}
+
+// The log says whether a message is tried again.
+func TestLogOfMessagesThatAreNotSent(t *testing.T) {
+	t.Parallel()
+	h := httptest.NewServer(http.NotFoundHandler())
+	defer h.Close()
+	var log strings.Builder
+	w := New(Options{Notifiers: []Notifier{{Name: "ops", Webhook: Webhook{URL: h.URL}}}, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	for tries, want := range map[int]string{
+		0: "alerts were not sent, and are tried again", maxTries - 1: "alerts were not sent, and are tried again", maxTries: "alerts were not sent, and are given up",
+	} {
+		log.Reset()
+		d := delivery{to: "ops", alerts: []clustertree.Alert{{Job: "j", Kind: Failed, Tries: tries}}, notices: []Notice{{Event: Failed}}}
+		if w.send(t.Context(), &d); d.err == nil || strings.Count(log.String(), "\n") != 1 || !strings.Contains(log.String(), want) {
+			t.Errorf("after %d tries: %v, %s", tries, d.err, log.String())
+		}
 	}
 }
