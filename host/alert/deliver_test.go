@@ -120,6 +120,33 @@ func TestReminderIsNotPutOff(t *testing.T) {
 	}
 }
 
+// A new alert takes the room of the oldest one that is over and waits for a dead notifier. Alerts
+// that are not over leave no room.
+func TestRoomForNewAlerts(t *testing.T) {
+	t.Parallel()
+	var a clustertree.Alerts
+	for i := range clustertree.MaxAlerts {
+		f := of(failed(1000, 0))
+		f.job = fmt.Sprint("j", i)
+		apply(&a, f, gather)
+	}
+	receive(t, &a, 2000, "hook")
+	for _, at := range []int64{4000, 3000} {
+		f := of(well(at, 0))
+		f.job = fmt.Sprint("j", at/1000)
+		apply(&a, f, gather)
+	}
+	receive(t, &a, 5000, "hook")
+	for i, gone := range []string{"j3", "j4", ""} {
+		f := of(failed(6000, 0))
+		f.job = fmt.Sprint("new", i)
+		changed, removed, lost := applyAll(&a, []*fact{f}, gather)
+		if room := gone != ""; changed != room || removed+lost != 1 || (removed == 1) != room || a.Find(gone, Failed) != nil || len(a.All) != clustertree.MaxAlerts {
+			t.Errorf("in place of %q: %v, %d removed, %d lost, %d alerts", gone, changed, removed, lost, len(a.All))
+		}
+	}
+}
+
 // The log says whether a message is tried again.
 func TestLogOfMessagesThatAreNotSent(t *testing.T) {
 	t.Parallel()

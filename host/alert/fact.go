@@ -42,6 +42,40 @@ type fact struct {
 	notify  []string
 }
 
+// applyAll changes the alerts by facts. If there is no room for a new alert, it removes one that
+// is over. It returns how many it removed, and for how many new ones there was no room even so.
+func applyAll(a *clustertree.Alerts, facts []*fact, gather time.Duration) (changed bool, removed, lost int) {
+	for _, f := range facts {
+		switch {
+		case apply(a, f, gather):
+			changed = true
+		case f.over || a.Silenced(f.job, f.at):
+		case removeOver(a):
+			removed++
+			changed = apply(a, f, gather) || changed
+		default:
+			lost++
+		}
+	}
+	return changed, removed, lost
+}
+
+// removeOver removes the alert that was over first, of those that wait only for notifiers which
+// could not be reached. It reports whether there was one.
+func removeOver(a *clustertree.Alerts) bool {
+	oldest := -1
+	for i := range a.All {
+		if one := &a.All[i]; recovering(one) && one.Tries > 0 && (oldest < 0 || one.Over < a.All[oldest].Over) {
+			oldest = i
+		}
+	}
+	if oldest < 0 {
+		return false
+	}
+	a.All = slices.Delete(slices.Clone(a.All), oldest, oldest+1)
+	return true
+}
+
 // apply changes the alerts by a fact, and reports whether it did. A new alert is sent
 // after gather, so that one message has all similar facts. One that comes back after a notifier
 // has received it is a new one. One that goes on is sent again an hour after a notifier last

@@ -300,19 +300,20 @@ func (w *Watcher) write(ctx context.Context) {
 	if len(facts) == 0 {
 		return
 	}
-	full := false
+	var removed, lost int
 	err := w.change(ctx, func(a *clustertree.Alerts) (changed bool) {
-		for _, f := range facts {
-			one := apply(a, f, w.gather) // false, if there is no room for a new alert
-			full = full || !one && !f.over && len(a.All) == clustertree.MaxAlerts
-			changed = changed || one
-		}
+		changed, removed, lost = applyAll(a, facts, w.gather)
 		return changed
 	})
 	if err != nil {
 		w.putBack(facts)
 		w.warn("alerts cannot be written", err)
-	} else if full {
+		return
+	}
+	if removed > 0 {
+		w.log.Warn("alerts that are over were removed to make room for new ones, so a notifier that cannot be reached does not receive their end", "alerts", removed)
+	}
+	if lost > 0 {
 		w.warn("an alert was lost", fmt.Errorf("there are %d, which is the limit", clustertree.MaxAlerts))
 	}
 }

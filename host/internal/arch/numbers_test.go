@@ -57,6 +57,7 @@ var heldNumbers = []held{
 	{"docs/OPERATIONS.md", "`peer_listen` takes 64 connections", "internal/connections/connections.go", "Most = 64\n"},
 	{"docs/OPERATIONS.md", "1 MiB for calls", "host/internal/sandbox/stack.go", "stackSize = 1 << 20\n"},
 
+	{"docs/OPERATIONS.md", "When there are 200 alerts", "host/internal/layout/clustertree/alerts.go", "MaxAlerts       = 200\n"},
 	{"docs/PROTOCOL.md", "a row of at most 2 KiB", "host/internal/layout/clustertree/audit.go", "maxRow = 2 << 10\n"},
 	{"docs/PROTOCOL.md", "Within 24 hours the", "host/internal/layout/clustertree/keys.go", "KeyAge = 24 * time.Hour\n"},
 	{"docs/PROTOCOL.md", "are at most 1,000. Of", "host/internal/layout/clustertree/tokens.go", "MaxTokens    = 1000\n"},
