@@ -17,6 +17,8 @@ const (
 	// maxFacts is the limit of facts that wait to be written. Beyond it, a fact is still counted
 	// if the last one of its job is similar; others are lost, with a warning.
 	maxFacts = 4096
+	// maxItems is the limit of items of all facts that wait. Beyond it, facts are lost as well.
+	maxItems = 1 << 20
 	// maxWatched is the limit of jobs of the registry that a server watches.
 	maxWatched = 10_000
 )
@@ -141,21 +143,34 @@ func (w *Watcher) add(f fact) {
 			last.text, last.bare = f.text, false
 		}
 		last.count, last.at, last.when, last.notify = last.count+f.count, f.at, max(last.when, f.when), f.notify
-		for _, i := range f.items {
-			if len(last.items) < clustertree.MaxAlertItems && !slices.Contains(last.items, i) {
-				last.items = append(last.items, i)
-			}
-		}
+		w.addItems(last, f.items)
 		return
 	}
-	if len(w.facts) >= maxFacts {
+	if len(w.facts) >= maxFacts || w.items+len(f.items) > maxItems {
 		w.lost++
 		return
 	}
 	kept := new(f)
+	w.items += len(f.items)
 	w.facts = append(w.facts, kept)
 	w.lastOf[f.job] = kept
 	w.poke()
+}
+
+// addItems adds items to a fact that waits. Of a problem, clustertree.MaxAlertItems are enough; an
+// end needs all, since each of them may be one that an alert names. mu is held.
+func (w *Watcher) addItems(to *fact, items []int) {
+	for _, i := range items {
+		at, known := slices.BinarySearch(to.items, i)
+		switch {
+		case known || !to.over && len(to.items) >= clustertree.MaxAlertItems:
+		case w.items >= maxItems:
+			w.lost++
+		default:
+			to.items = slices.Insert(to.items, at, i)
+			w.items++
+		}
+	}
 }
 
 // take removes and returns the waiting facts, after it has added those of runs that take too
@@ -180,7 +195,7 @@ func (w *Watcher) take() []*fact {
 		w.log.Warn("facts for alerts were lost, since the registry did not accept them in time", "facts", w.lost)
 	}
 	all := w.facts
-	w.facts, w.lastOf, w.lost = nil, map[string]*fact{}, 0
+	w.facts, w.lastOf, w.items, w.lost = nil, map[string]*fact{}, 0, 0
 	return all
 }
 
@@ -189,7 +204,7 @@ func (w *Watcher) putBack(all []*fact) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	newer := w.facts
-	w.facts, w.lastOf = nil, map[string]*fact{}
+	w.facts, w.lastOf, w.items = nil, map[string]*fact{}, 0
 	for _, f := range append(all, newer...) {
 		w.add(*f)
 	}

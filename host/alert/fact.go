@@ -30,7 +30,7 @@ type fact struct {
 	job   string
 	kind  string // of the problem; of an end, the kind of alerts that it may end, "" for all but Late
 	over  bool   // the problem has ended
-	items []int
+	items []int  // ascending
 	count int64
 	at    int64 // when it was observed, Unix ms
 	// when it happened: a missed instant, or the end of a run. It is earlier than at if a server

@@ -64,6 +64,7 @@ type Watcher struct {
 	jobs     map[string]watched    // as the registry had them when a run began here
 	open     map[attempt]time.Time // when an open run reaches its maximum duration
 	facts    []*fact               // that wait to be written
+	items    int                   // of all facts
 	lastOf   map[string]*fact      // the newest of each job
 	lost     int                   // facts for which there was no room
 	alerting map[string]bool       // jobs with an alert, as last read
