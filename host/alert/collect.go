@@ -157,13 +157,11 @@ func (w *Watcher) add(f fact) {
 	w.poke()
 }
 
-// addItems adds items to a fact that waits. Of a problem, clustertree.MaxAlertItems are enough; an
-// end needs all, since each of them may be one that an alert names. mu is held.
+// addItems adds items to a fact that waits. mu is held.
 func (w *Watcher) addItems(to *fact, items []int) {
 	for _, i := range items {
-		at, known := slices.BinarySearch(to.items, i)
-		switch {
-		case known || !to.over && len(to.items) >= clustertree.MaxAlertItems:
+		switch at, known := slices.BinarySearch(to.items, i); {
+		case known:
 		case w.items >= maxItems:
 			w.lost++
 		default:

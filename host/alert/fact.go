@@ -94,9 +94,10 @@ func apply(a *clustertree.Alerts, f *fact, gather time.Duration) (changed bool) 
 		return false
 	}
 	raised := clustertree.Alert{
-		Job: clustertree.AlertJob(f.job), Kind: f.kind, Items: f.items, Count: f.count, First: f.when, Last: f.when, Text: f.text, Notify: f.notify,
+		Job: clustertree.AlertJob(f.job), Kind: f.kind, Count: f.count, First: f.when, Last: f.when, Text: f.text, Notify: f.notify,
 		Left: f.notify, After: f.at + gather.Milliseconds(),
 	}
+	raised.AddItems(f.items)
 	one := a.Find(f.job, f.kind)
 	switch {
 	case one == nil:
@@ -108,7 +109,7 @@ func apply(a *clustertree.Alerts, f *fact, gather time.Duration) (changed bool) 
 	if goesOn := !slices.Equal(one.Left, one.Notify) && f.at-one.Sent >= again.Milliseconds(); goesOn {
 		one.Left, one.After, one.Tries = raised.Left, raised.After, 0
 	}
-	one.Items = append(slices.Clone(one.Items), f.items...)
+	one.AddItems(f.items)
 	one.Count, one.Last, one.Notify, one.Over = one.Count+f.count, max(one.Last, f.when), f.notify, 0
 	if !f.bare {
 		one.Text = f.text
@@ -141,11 +142,11 @@ func older(f *fact, one *clustertree.Alert) bool {
 // endItems removes the items of a fact from an alert, and reports whether that changed it.
 // Without items, the alert is over. If it was not sent yet, it still will be.
 func endItems(one *clustertree.Alert, f *fact) bool {
-	left := slices.DeleteFunc(slices.Clone(one.Items), func(i int) bool { return slices.Contains(f.items, i) })
+	left := one.ItemsWithout(f.items)
 	if f.kind == Late { // the job as a whole is no longer late
 		left = nil
 	}
-	if len(left) == len(one.Items) && len(left) > 0 { // the alert is about other items
+	if slices.Equal(left, one.Items) && len(left) > 0 { // the alert is about other items
 		return false
 	}
 	if len(left) > 0 {

@@ -54,7 +54,7 @@ func TestAlertFromBeginToEnd(t *testing.T) {
 	if got := sentAll(t, &a, 1999, nil); got != nil {
 		t.Error("too early:", got)
 	}
-	if one := a.Find("j", Failed); one.Count != 4 || !cmp.Equal(one.Items, []int{1, 2, 3}) {
+	if one := a.Find("j", Failed); one.Count != 4 || !cmp.Equal(one.Items, []clustertree.Span{{First: 1, Last: 3}}) {
 		t.Errorf("%+v", one)
 	}
 	if got := sentAll(t, &a, 2000, nil); !cmp.Equal(got, []string{Failed}) {
@@ -248,7 +248,7 @@ func TestSuccessesOfSeveralItems(t *testing.T) {
 	for _, f := range w.take() {
 		apply(&a, f, gather)
 	}
-	if one := a.Find("j", Missed); one.Over != 0 || !cmp.Equal(one.Items, []int{0}) || one.Last != 60_000 {
+	if one := a.Find("j", Missed); one.Over != 0 || !cmp.Equal(one.Items, []clustertree.Span{{First: 0, Last: 0}}) || one.Last != 60_000 {
 		t.Errorf("%+v", one)
 	}
 }

@@ -45,6 +45,51 @@ func TestBurstOfSuccessesEndsAnAlert(t *testing.T) {
 	}
 }
 
+// An alert of more items than it names goes on until all of them have succeeded, in whatever
+// parts they do. One that has not failed does not count, not even if it never runs again.
+func TestAlertOfManyItems(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		failed, again []int
+		parts         [][]int
+	}{
+		"the named ones succeed first": {upTo(0, many), upTo(32, many), [][]int{upTo(0, 32), upTo(32, many)}},
+		"the last ones succeed first":  {upTo(0, many), nil, [][]int{upTo(60, many), upTo(30, 60), upTo(0, 30)}},
+		"a disabled item":              {append(upTo(0, 50), upTo(51, many)...), nil, [][]int{upTo(51, many), upTo(0, 50)}},
+	} {
+		var a clustertree.Alerts
+		turn := func(facts []*fact) {
+			applyAll(&a, facts, gather)
+			if _, err := clustertree.DecodeAlerts(a.Encode()); err != nil {
+				t.Error(err)
+			}
+		}
+		turn(batch(1000, trace.Failed, tt.failed...))
+		turn(batch(60_000, trace.Failed, tt.again...))
+		for i, part := range tt.parts {
+			turn(batch(120_000, trace.Succeeded, part...))
+			if one := a.Find("j", Failed); (one.Over != 0) != (i == len(tt.parts)-1) {
+				t.Errorf("%s: after part %d: %+v", name, i, one)
+			}
+		}
+	}
+}
+
+// The items that a message names are items, however the registry has them.
+func TestNamedItemsOfManyItems(t *testing.T) {
+	t.Parallel()
+	var a clustertree.Alerts
+	applyAll(&a, batch(1000, trace.Failed, upTo(0, many)...), gather)
+	if n := noticeOf("jobs", a.Find("j", Failed)); !slices.Equal(n.Items, upTo(0, 32)) {
+		t.Errorf("%+v", n)
+	}
+	var one clustertree.Alert
+	last := []int{job.MaxShards - 1}
+	if one.AddItems(last); !slices.Equal(one.Named(), last) {
+		t.Errorf("%+v", one)
+	}
+}
+
 // The items of facts that wait are bounded, and those that are beyond the bound are counted.
 func TestItemsThatWaitAreBounded(t *testing.T) {
 	t.Parallel()

@@ -66,7 +66,7 @@ type Notice struct {
 // noticeOf returns the notice of an alert of a cluster in its present state. Its id is computed
 // from that state, so that each deliverer gives it the same one.
 func noticeOf(cluster string, a *clustertree.Alert) Notice {
-	n := Notice{Event: a.Kind, Job: a.Job, Items: a.Items, Count: a.Count, First: moment(a.First), Last: moment(a.Last), Text: a.Text}
+	n := Notice{Event: a.Kind, Job: a.Job, Items: a.Named(), Count: a.Count, First: moment(a.First), Last: moment(a.Last), Text: a.Text}
 	if recovering(a) {
 		n.Event, n.Of, n.Last = Recovered, a.Kind, moment(a.Over)
 	}

@@ -59,7 +59,7 @@ func (o *Operator) Alerts(ctx context.Context) (alerts []Alert, silences []Silen
 	for i := range all.All {
 		a := &all.All[i]
 		one := Alert{
-			Job: a.Job, Kind: a.Kind, Items: a.Items, Count: a.Count, First: time.UnixMilli(a.First), Last: time.UnixMilli(a.Last), Text: a.Text,
+			Job: a.Job, Kind: a.Kind, Items: a.Named(), Count: a.Count, First: time.UnixMilli(a.First), Last: time.UnixMilli(a.Last), Text: a.Text,
 			Notify: a.Notify, Untold: a.Left, Tries: a.Tries, Silenced: all.Silenced(a.Job, now.UnixMilli()),
 		}
 		if a.Over != 0 {

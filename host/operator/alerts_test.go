@@ -29,7 +29,7 @@ func TestSilence(t *testing.T) {
 		o.As(Author{Name: "ann", Way: ByToken})
 		_, err = o.Silence(t.Context(), "a", time.Hour, "")
 		wantCode(t, "a job that is not there", err, host.NotFound)
-		kept := clustertree.Alerts{All: []clustertree.Alert{{Job: "a", Kind: "failed", Items: []int{1}, Count: 2, First: 5, Last: 6, Text: "boom", Notify: []string{"ops"}, Left: []string{"ops"}}}}
+		kept := clustertree.Alerts{All: []clustertree.Alert{{Job: "a", Kind: "failed", Items: []clustertree.Span{{First: 1, Last: 1}}, Count: 2, First: 5, Last: 6, Text: "boom", Notify: []string{"ops"}, Left: []string{"ops"}}}}
 		if err := o.makeTree(t.Context()); err != nil {
 			t.Fatal(err)
 		}

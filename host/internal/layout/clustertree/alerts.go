@@ -11,7 +11,7 @@ import (
 const (
 	MaxAlerts       = 200
 	MaxSilences     = 100
-	MaxAlertItems   = 32 // items that an alert names
+	MaxNamedItems   = 32 // items that messages and lists name
 	MaxNotify       = 8  // notifiers of an alert
 	MaxNotifierName = 64
 
@@ -34,7 +34,7 @@ type Alerts struct {
 type Alert struct {
 	Job    string   `json:"job"`
 	Kind   string   `json:"kind"`
-	Items  []int    `json:"items,omitempty"` // ascending, at most MaxAlertItems of the items concerned
+	Items  []Span   `json:"items,omitempty"` // the items concerned, ascending
 	Count  int64    `json:"count"`           // how often it was seen
 	First  int64    `json:"first"`
 	Last   int64    `json:"last"`
@@ -114,15 +114,14 @@ func (a *Alert) tidy() {
 	for _, at := range []*int64{&a.First, &a.Last, &a.After, &a.Sent, &a.Over} {
 		*at = min(max(*at, 0), lastMoment)
 	}
-	a.Items = slices.Clone(a.Items)
-	slices.Sort(a.Items)
-	a.Items = slices.DeleteFunc(slices.Compact(a.Items), func(i int) bool { return i < 0 || i > maxAlertItem })
-	a.Items = a.Items[:min(len(a.Items), MaxAlertItems)]
+	a.Items = boundedItems(a.Items)
 	a.Notify, a.Left = notifiers(a.Notify), notifiers(a.Left)
 }
 
-// maxAlertItem is the largest number of an item that an alert names.
-const maxAlertItem = 99_999_999
+const (
+	maxAlertItem  = 99_999_999 // the largest number of an item
+	maxAlertSpans = 32         // spans of the items of an alert
+)
 
 // notifiers returns names within their bounds: each short, all sorted, not too many.
 func notifiers(names []string) []string {

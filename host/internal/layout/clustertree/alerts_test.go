@@ -16,9 +16,9 @@ func fullAlerts() Alerts {
 	for i := range names {
 		names[i] = fmt.Sprintf("%0*d", MaxNotifierName, i)
 	}
-	items := make([]int, MaxAlertItems)
+	items := make([]Span, maxAlertSpans)
 	for i := range items {
-		items[i] = maxAlertItem - i
+		items[i] = Span{maxAlertItem - 3*i - 1, maxAlertItem - 3*i}
 	}
 	for i := range MaxAlerts {
 		all.Add(Alert{
@@ -52,6 +52,8 @@ func TestAlertsOfOthersAreRefused(t *testing.T) {
 		"unsorted":        `{"v":1,"alerts":[{"job":"b","kind":"late","count":1,"first":1,"last":1,"notify":["o"]},{"job":"a","kind":"late","count":1,"first":1,"last":1,"notify":["o"]}],"silences":[]}`,
 		"twice":           `{"v":1,"alerts":[{"job":"a","kind":"late","count":1,"first":1,"last":1,"notify":["o"]},{"job":"a","kind":"late","count":1,"first":1,"last":1,"notify":["o"]}],"silences":[]}`,
 		"items":           `{"v":1,"alerts":[{"job":"a","kind":"late","items":[2,1],"count":1,"first":1,"last":1,"notify":["o"]}],"silences":[]}`,
+		"spans":           `{"v":1,"alerts":[{"job":"a","kind":"late","items":[[1,2],3],"count":1,"first":1,"last":1,"notify":["o"]}],"silences":[]}`,
+		"a span":          `{"v":1,"alerts":[{"job":"a","kind":"late","items":[[2,1]],"count":1,"first":1,"last":1,"notify":["o"]}],"silences":[]}`,
 		"a moment":        `{"v":1,"alerts":[{"job":"a","kind":"late","count":1,"first":-1,"last":1,"notify":["o"]}],"silences":[]}`,
 		"no count":        `{"v":1,"alerts":[{"job":"a","kind":"late","count":0,"first":1,"last":1,"notify":["o"]}],"silences":[]}`,
 		"a terminal":      `{"v":1,"alerts":[{"job":"a","kind":"late","count":1,"first":1,"last":1,"text":"\u001b[2J","notify":["o"]}],"silences":[]}`,

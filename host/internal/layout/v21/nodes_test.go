@@ -229,7 +229,7 @@ var valueKeys = []struct {
 	{"`" + clustertree.NodeAlerts + "`", [][2]string{
 		{"alerts", "the alerts, ascending by `job` and `kind`"},
 		{"kind", "`failed`, `missed`, `late` or `too_long`"},
-		{"items", "items concerned; some of them if they are many"},
+		{"items", "items concerned, ascending: a number, or a pair for all from the first to the second"},
 		{"count", "how often the trouble was seen since `first`"},
 		{"first", "when the trouble happened first, as `last` is when it happened last; of `missed`, the instant"},
 		{"text", "text of the newest trouble"},
@@ -237,7 +237,7 @@ var valueKeys = []struct {
 		{"left", "notifiers that have yet to receive the newest state"},
 		{"after", "the notifiers in `left` receive the state no earlier"},
 		{"tries", "number of failed deliveries"},
-		{"sent", "when all notifiers had received the newest state"},
+		{"sent", "when a notifier last received the alert; if none did, when that was given up"},
 		{"over", "when the trouble was over"},
 		{"silences", "the silences, ascending by `job`; one without a job is for all jobs"},
 		{"why", "the operator's reason"},
