@@ -24,7 +24,8 @@ func applyCommand(term *terminal) *cobra.Command {
 			"not in the registry is created, as by job create. For other jobs, the settings that plan shows as\n" +
 			"taken or older are written. Changes made in the registry since the file was last applied stay, unless the\n" +
 			"job has overwrite = true. So does the job's module; module set changes it. Jobs that are only in\n" +
-			"the registry stay as they are.\n\n" +
+			"the registry stay as they are. If the file has no kind and layout in [registry], those of the\n" +
+			"registry that is asked count, and a job keeps its layout.\n\n" +
 			"Apply reads only the jobs of the file, and the digests of their modules for new jobs. Bring these\n" +
 			"modules to the servers first, with module push. This includes artifacts, oci://…, which apply\n" +
 			"pulls only to compute their digests. The [host.allow] of each server limits what the jobs may do.\n" +
@@ -42,11 +43,11 @@ func applyCommand(term *terminal) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return o.ask(c.Context(), func(ctx context.Context, _ *config.File, op cluster) error {
+		return o.ask(c.Context(), func(ctx context.Context, f *config.File, op cluster) error {
 			done := planDocument{1, []operator.Planned{}}
 			var failed error
 			for _, text := range texts {
-				p, err := op.ApplyJob(ctx, text, defineJob)
+				p, err := op.ApplyJob(ctx, text, defineIn(f.Registry))
 				if err != nil {
 					failed = errors.Join(failed, err)
 					continue

@@ -56,8 +56,8 @@ func jobCreate(o *operatorVerb) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return o.ask(c.Context(), func(ctx context.Context, _ *config.File, op cluster) error {
-			warning, err := op.CreateJob(ctx, text, defineJob)
+		return o.ask(c.Context(), func(ctx context.Context, f *config.File, op cluster) error {
+			warning, err := op.CreateJob(ctx, text, defineIn(f.Registry))
 			if err != nil {
 				return err
 			}
@@ -187,18 +187,21 @@ func digestOf(ctx context.Context, term *terminal, t *operator.JobText, module s
 	return nil
 }
 
-// defineJob makes a job from an operator's text. It does not use this server's environment and limits,
-// since the job may run on other servers and after jobs that the text does not have.
-func defineJob(t operator.JobText) (job.Config, error) {
-	f, err := config.Parse("job.toml", []byte(t.TOML), config.Options{Elsewhere: true, AfterAny: true})
-	if err != nil {
-		return job.Config{}, &host.Error{Code: host.Invalid, Msg: "the job cannot be read", Err: err}
-	}
-	for _, j := range f.Jobs {
-		if j.Name == t.Name {
-			j.ModuleDigest = t.Digest
-			return j, nil
+// defineIn returns a function that makes a job from an operator's text, for a registry. It does not use this
+// server's environment and limits, since the job may run on other servers and after jobs that the text
+// does not have.
+func defineIn(r config.Registry) func(operator.JobText) (job.Config, error) {
+	return func(t operator.JobText) (job.Config, error) {
+		f, err := config.Parse("job.toml", []byte(t.TOML), config.Options{Elsewhere: true, AfterAny: true, Kind: r.Kind, Layout: cmp.Or(t.Layout, r.Layout)})
+		if err != nil {
+			return job.Config{}, &host.Error{Code: host.Invalid, Msg: "the job cannot be read", Err: err}
 		}
+		for _, j := range f.Jobs {
+			if j.Name == t.Name {
+				j.ModuleDigest = t.Digest
+				return j, nil
+			}
+		}
+		return job.Config{}, &host.Error{Code: host.Invalid, Msg: fmt.Sprintf("the text has no table [jobs.%.100s]", t.Name)}
 	}
-	return job.Config{}, &host.Error{Code: host.Invalid, Msg: fmt.Sprintf("the text has no table [jobs.%.100s]", t.Name)}
 }

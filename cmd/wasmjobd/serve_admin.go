@@ -205,7 +205,7 @@ func answers(reload *reloader, shared *operator.SharedSession, rows *sqltrace.St
 			}
 			return all
 		},
-		Define: defineJob, RetryModule: func(prefix string, dry bool) (string, error) {
+		Define: defineIn(f.Registry), RetryModule: func(prefix string, dry bool) (string, error) {
 			return operator.RetryModule(f.Server.DataDir, prefix, dry)
 		},
 		Check: func(ctx context.Context, want admin.CheckWanted, inForce admin.InForce, others admin.RowsElsewhere) ([]admin.Checked, error) {

@@ -21,19 +21,26 @@ type createdDocument struct {
 	Warning string `json:"warning,omitempty"`
 }
 
+// createBody is a job as text, with its name.
+type createBody struct {
+	Name   string `json:"name"`
+	TOML   string `json:"toml"`
+	Digest string `json:"digest"`
+}
+
 // createAction creates a job that no file has.
 func createAction() action {
-	return action{takes: reflect.TypeFor[operator.JobText](), gives: reflect.TypeFor[createdDocument](), status: http.StatusCreated, do: func(r *request) error {
-		var text operator.JobText
-		if err := r.readBody(&text); err != nil {
+	return action{takes: reflect.TypeFor[createBody](), gives: reflect.TypeFor[createdDocument](), status: http.StatusCreated, do: func(r *request) error {
+		var b createBody
+		if err := r.readBody(&b); err != nil {
 			return err
 		}
-		name, err := checkName(text.Name)
+		name, err := checkName(b.Name)
 		if err != nil {
 			return refuse(http.StatusUnprocessableEntity, codeInvalid, "write the name of the job", fault{Pointer: "/name", Message: "write the name of the job"})
 		}
 		r.op.WarnOf(r.unheld)
-		warning, err := r.op.CreateJob(r.Context(), text, r.h.o.Define)
+		warning, err := r.op.CreateJob(r.Context(), operator.JobText{Name: b.Name, TOML: b.TOML, Digest: b.Digest}, r.h.o.Define)
 		if err != nil {
 			return err
 		}

@@ -75,7 +75,7 @@ func jobRoutes() []route {
 		{
 			method: http.MethodPut, path: job, right: operator.Administer, does: callsJob(applyJob), fails: []string{codeInvalid, codeRefused},
 			says: "does what `apply` does for the job. \"toml\" is a configuration with the job's table. \"digest\" is the SHA-256 of the first module of a new job. " +
-				"The answer is what `plan` would have said before",
+				"If the text has no kind and layout in [registry], those of the server count, and a job keeps its layout. The answer is what `plan` would have said before",
 			served: func(o *Options) bool { return o.Define != nil },
 		},
 		{method: http.MethodDelete, path: job, right: operator.Administer, does: does(removeJob), says: "does what `job remove` does; \"force\" stands for --force", fails: []string{codeRefused}},

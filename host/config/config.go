@@ -110,6 +110,8 @@ type Options struct {
 	Elsewhere bool
 	// AfterAny allows jobs to run after jobs that these files do not have.
 	AfterAny bool
+	// Kind and Layout are those of [registry] if the files do not set them; "": Embedded and layout 2.1.
+	Kind, Layout string
 }
 
 // Load reads the files at paths as one configuration. Later files add to and override earlier

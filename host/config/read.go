@@ -16,6 +16,7 @@ import (
 
 	"github.com/BurntSushi/toml"
 
+	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/reason"
 )
 
@@ -49,8 +50,10 @@ type reader struct {
 	faulty   map[string]bool // paths with problems
 	broken   bool            // a file could not be parsed, so its definitions are unknown
 
-	elsewhere bool // the grant limits and notifiers of other servers apply
-	afterAny  bool // jobs may run after jobs of other files
+	elsewhere bool   // the grant limits and notifiers of other servers apply
+	afterAny  bool   // jobs may run after jobs of other files
+	kind      string // of the registry, if no file sets it
+	layout    string // of jobs, if no file sets it
 }
 
 // newReader returns a reader for jobs.toml.
@@ -68,7 +71,7 @@ func newReaderOf(keys []key, o Options) *reader {
 		dirs:   map[string]string{},
 		faulty: map[string]bool{},
 
-		elsewhere: o.Elsewhere, afterAny: o.AfterAny,
+		elsewhere: o.Elsewhere, afterAny: o.AfterAny, kind: cmp.Or(o.Kind, Embedded), layout: cmp.Or(o.Layout, job.Layout21),
 	}
 }
 

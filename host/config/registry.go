@@ -27,7 +27,7 @@ func (b *builder) registry() {
 	r := Registry{
 		Kind:      get(b, Embedded, "registry.kind"),
 		Namespace: get(b, "wasmjobd", "registry.namespace"),
-		Layout:    get(b, "2.1", "registry.layout"),
+		Layout:    get(b, b.layout, "registry.layout"),
 	}
 	switch name := strconv.Quote(r.Namespace); {
 	case strings.Trim(r.Namespace, "/") != r.Namespace || !isPath("/"+r.Namespace) || clustertree.Reserved(r.Namespace):
@@ -41,6 +41,9 @@ func (b *builder) registry() {
 		b.zookeeper(&r)
 	default:
 		b.onlyZooKeeper()
+	}
+	if !b.isSet("registry.kind") { // the other keys are checked without it, as they are when a server reads them
+		r.Kind = b.kind
 	}
 	b.file.Registry = r
 }

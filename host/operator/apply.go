@@ -15,14 +15,21 @@ var verbApply = verb{"apply", "apply"}
 
 // ApplyJob changes a job of the registry as a server with the job in its file does, and returns
 // what Plan would have returned before. It creates a missing job as CreateJob does, and keeps the
-// module of an existing one. read parses the text.
+// module of an existing one. read parses the text: one that names no layout means the Layout of text.
 func (o *Operator) ApplyJob(ctx context.Context, text JobText, read func(JobText) (job.Config, error)) (Planned, error) {
 	if err := o.resolveModule(ctx, &text); err != nil {
+		return Planned{}, err
+	}
+	var err error
+	if text.Layout, err = o.layoutNow(ctx, text.Name); err != nil {
 		return Planned{}, err
 	}
 	c, err := read(text)
 	if err != nil {
 		return Planned{}, err
+	}
+	if text.Layout != "" && c.Layout != text.Layout {
+		return Planned{}, failf(host.Refused, nil, "apply job %s: it is a job of layout %s, in the text one of layout %s: write layout = %q", c.Name, text.Layout, c.Layout, text.Layout)
 	}
 	p := Planned{Job: c.Name, Action: PlanNew, Keys: []PlannedKey{}, Overwrite: c.Overwrite}
 	created := c
@@ -53,6 +60,23 @@ func (o *Operator) ApplyJob(ctx context.Context, text JobText, read func(JobText
 		}
 	}
 	return p, err
+}
+
+// layoutNow returns the layout of a job's configuration in the registry; "": there is none that can be read.
+func (o *Operator) layoutNow(ctx context.Context, name string) (string, error) {
+	err := o.session.Sync(ctx) // as presentView does
+	if err != nil {
+		return "", readError(err, "apply job %s", name)
+	}
+	v, l, err := o.readOutline(ctx, name, readsAtOnce)
+	if err != nil {
+		return "", readError(err, "apply job %s", name)
+	}
+	config, _ := l.Defined(v)
+	if config == nil {
+		return "", nil
+	}
+	return config.Facts().Layout, nil
 }
 
 // deed lists the settings that the file changes, for the audit: each with its former value and its new one.

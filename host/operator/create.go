@@ -23,6 +23,8 @@ type JobText struct {
 	// TOML is a configuration with the table of the job. Other tables are ignored.
 	TOML   string `json:"toml"`
 	Digest string `json:"digest"` // SHA-256 of the module, which the servers have, in hex; or NAME@VERSION
+	// Layout is the job's layout in the registry, for a text that names none; "": the registry does not have the job.
+	Layout string `json:"-"`
 }
 
 // Unheld returns a warning if no server is known to have a module, else "".
