@@ -115,7 +115,7 @@ func textsIn(ctx context.Context, term *terminal, path string) ([]operator.JobTe
 	digests := map[string]string{} // by module, so that none is read twice
 	for _, j := range f.Jobs {
 		t := operator.JobText{Name: j.Name}
-		if t.TOML, err = of(j.Name); err != nil {
+		if t.TOML, err = of(j); err != nil {
 			return nil, err
 		}
 		module := modules[j.Module]

@@ -111,7 +111,7 @@ func (f *createFlags) text(c *cobra.Command, term *terminal, name string) (opera
 	}
 	of, err := config.Excerpts(content) // the whole text could be too large for a request
 	if err == nil {
-		t.TOML, err = of(name)
+		t.TOML, err = of(all.Jobs[i])
 	}
 	if err != nil {
 		return t, err

@@ -47,6 +47,10 @@ module = "b c"
 after = ["a"]
 shards = 1
 limits.instance = { pool = 2, max_uses = 3 }
+[jobs.c]
+module = "${MODULE:-a}"
+strategy_module = "d${E:-e}al"
+schedule = "manual"
 `
 	for _, text := range []string{string(text), odd} {
 		o := Options{Elsewhere: true, AfterAny: true}
@@ -59,7 +63,7 @@ limits.instance = { pool = 2, max_uses = 3 }
 			t.Fatal(err)
 		}
 		for _, want := range whole.Jobs {
-			excerpt, err := of(want.Name)
+			excerpt, err := of(want)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -91,7 +95,7 @@ func TestExcerptsAreSmall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if one, err := of("j4999"); err != nil || len(one) > 200 {
+	if one, err := of(job.Config{Name: "j4999", Module: "m4999"}); err != nil || len(one) > 200 {
 		t.Errorf("%d bytes, %v", len(one), err)
 	}
 }
