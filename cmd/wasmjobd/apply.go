@@ -30,7 +30,8 @@ func applyCommand(term *terminal) *cobra.Command {
 			"modules to the servers first, with module push. This includes artifacts, oci://…, which apply\n" +
 			"pulls only to compute their digests. The [host.allow] of each server limits what the jobs may do.\n" +
 			"Neither this environment nor other files are read: a variable has only its default, and include\n" +
-			"is refused. FILE is - for standard input.\n\n" +
+			"is refused. Relative directories of grants start at the folder of FILE, which is - for standard\n" +
+			"input, and then at the working directory.\n\n" +
 			"Each job is one write: if something changes meanwhile, apply again. If any setting is drift or\n" +
 			"disputed, apply exits with 5, as plan does; plan --config FILE shows the same without writing.",
 		Example: "  wasmjobd apply jobs.toml\n  wasmjobd apply jobs.toml --context prod -o json",

@@ -103,6 +103,10 @@ func TestTextsOfJobsForARegistry(t *testing.T) {
 			t.Errorf("%q for ZooKeeper: overwrite %v, %v", of, c.Overwrite, err)
 		}
 	}
+	_, err = op.ApplyJob(t.Context(), text("allow.dirs = [\"ro:data:/in\"]\n"), defineIn(shared))
+	if host.CodeOf(err) != host.Invalid || !strings.Contains(err.Error(), `the server's directory "data" is relative`) {
+		t.Errorf("a directory of no folder: %v", err)
+	}
 	if c, err := defineIn(config.Registry{Kind: config.Embedded})(text("")); err != nil || !c.Overwrite {
 		t.Errorf("for an embedded registry: overwrite %v, %v", c.Overwrite, err)
 	}

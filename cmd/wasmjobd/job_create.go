@@ -40,10 +40,10 @@ func jobCreate(o *operatorVerb) *cobra.Command {
 			"goes into the registry. The server that is asked warns if no server has the module.\n\n" +
 			"The job is the one with that name in a configuration, --from FILE, whose other jobs and tables are\n" +
 			"ignored, or it is described by the flags. Neither this environment nor other files are read: a\n" +
-			"variable has only its default, and include is refused. The [host.allow] of each server limits\n" +
-			"what the job may do: only servers that grant everything it asks for run it. A job that is already\n" +
-			"in the registry is refused. To change it, use apply, or the file of a server, which then has\n" +
-			"precedence.",
+			"variable has only its default, and include is refused. Relative directories of grants start at the\n" +
+			"folder of FILE, and are refused in flags. The [host.allow] of each server limits what the job may\n" +
+			"do: only servers that grant everything it asks for run it. A job that is already in the registry\n" +
+			"is refused. To change it, use apply, or the file of a server, which then has precedence.",
 		Example: "  wasmjobd job create report --module report.wasm --cron '0 0 2 * * ?' --shards 4\n  wasmjobd job create report --from jobs.toml",
 	}
 	c.Flags().StringVar(&flags.from, "from", "", "`file` with the tables of the job and its module, or - for standard input")
@@ -86,7 +86,7 @@ func (f *createFlags) text(c *cobra.Command, term *terminal, name string) (opera
 			return t, usage("--set takes one line, key=value; write a longer value into a file, and use --from FILE")
 		}
 		t.TOML = f.table(name)
-		if _, err := config.Parse("flags", []byte(t.TOML), config.Options{Elsewhere: true, AfterAny: true}); err != nil {
+		if _, err := config.Parse("flags", []byte(t.TOML), config.Options{Elsewhere: true, AfterAny: true, NoFile: true}); err != nil {
 			return t, unreadable("the job", f.blame(err))
 		}
 		err := digestOf(c.Context(), term, &t, module)
@@ -192,7 +192,7 @@ func digestOf(ctx context.Context, term *terminal, t *operator.JobText, module s
 // does not have.
 func defineIn(r config.Registry) func(operator.JobText) (job.Config, error) {
 	return func(t operator.JobText) (job.Config, error) {
-		f, err := config.Parse("job.toml", []byte(t.TOML), config.Options{Elsewhere: true, AfterAny: true, Kind: r.Kind, Layout: cmp.Or(t.Layout, r.Layout)})
+		f, err := config.Parse("job.toml", []byte(t.TOML), config.Options{Elsewhere: true, AfterAny: true, NoFile: true, Kind: r.Kind, Layout: cmp.Or(t.Layout, r.Layout)})
 		if err != nil {
 			return job.Config{}, &host.Error{Code: host.Invalid, Msg: "the job cannot be read", Err: err}
 		}

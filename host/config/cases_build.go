@@ -150,11 +150,12 @@ func (b *caseBuilder) allow() {
 		a.Clock = &at
 	}
 	for i, entry := range b.list("dirs") {
-		d, ok := b.dir(b.table+".dirs", entry)
+		d, ok := dirOf(entry)
 		if !ok || !strings.HasPrefix(d.Guest, "/") {
 			b.wrong("dirs", "["+strconv.Itoa(i)+"]", reason.Of(reason.GrantUnreadable, strconv.Quote(entry), `"ro:testdata:/path/for/the/guest"`))
 			continue
 		}
+		d.Host = b.resolve(b.values[b.table+".dirs"].at, d.Host)
 		a.Dirs = append(a.Dirs, conformance.Dir(d))
 	}
 }

@@ -110,6 +110,9 @@ type Options struct {
 	Elsewhere bool
 	// AfterAny allows jobs to run after jobs that these files do not have.
 	AfterAny bool
+	// NoFile says that a text comes from no file. A relative directory of a grant is refused then, since there is
+	// no folder at which it starts.
+	NoFile bool
 	// Kind and Layout are those of [registry] if the files do not set them; "": Embedded and layout 2.1.
 	Kind, Layout string
 }

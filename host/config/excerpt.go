@@ -12,7 +12,8 @@ import (
 
 // Excerpts returns a function that makes a configuration with a single job of text, as Parse has
 // read it. It has no other jobs and none of their modules, but all other tables. So requests
-// about the jobs of a large file stay small.
+// about the jobs of a large file stay small. Its grants have absolute directories, since whoever reads it
+// does not have the folder of the file.
 func Excerpts(text []byte) (of func(job.Config) (string, error), err error) {
 	all := map[string]any{}
 	if _, err := toml.Decode(strings.TrimPrefix(string(text), "\ufeff"), &all); err != nil {
@@ -20,8 +21,11 @@ func Excerpts(text []byte) (of func(job.Config) (string, error), err error) {
 	}
 	return func(j job.Config) (string, error) {
 		one := maps.Clone(all)
-		only(one, "jobs", j.Name)
+		jobs := only(one, "jobs", j.Name)
 		only(one, "modules", j.Module, j.StrategyModule)
+		if len(j.Allow.Dirs) > 0 {
+			copied(copied(jobs, j.Name), "allow")["dirs"] = entriesOf(j.Allow.Dirs)
+		}
 		var b strings.Builder
 		if err := toml.NewEncoder(&b).Encode(one); err != nil {
 			return "", fmt.Errorf("take job %s of a configuration: %w", j.Name, err)
@@ -30,11 +34,11 @@ func Excerpts(text []byte) (of func(job.Config) (string, error), err error) {
 	}, nil
 }
 
-// only drops all tables below a key of a configuration but those with the names.
-func only(all map[string]any, key string, names ...string) {
+// only drops all tables below a key of a configuration but those with the names, and returns what is left.
+func only(all map[string]any, key string, names ...string) map[string]any {
 	below, ok := all[key].(map[string]any)
 	if !ok {
-		return
+		return nil
 	}
 	left := map[string]any{}
 	for _, name := range names {
@@ -43,4 +47,25 @@ func only(all map[string]any, key string, names ...string) {
 		}
 	}
 	all[key] = left
+	return left
+}
+
+// copied puts a copy of the table at a key in its place, and returns the copy.
+func copied(in map[string]any, key string) map[string]any {
+	table, _ := in[key].(map[string]any)
+	in[key] = maps.Clone(table)
+	return in[key].(map[string]any)
+}
+
+// entriesOf writes directories as the entries from which they are read.
+func entriesOf(dirs []job.Dir) []string {
+	var entries []string
+	for _, d := range dirs {
+		mode := "ro"
+		if d.Write {
+			mode = "rw"
+		}
+		entries = append(entries, strings.ReplaceAll(mode+":"+d.Host+":"+d.Guest, "$", "$$"))
+	}
+	return entries
 }

@@ -12,7 +12,8 @@ import (
 	"github.com/wasmjob/wasmjob/host/job"
 )
 
-// An excerpt says of its job what the whole configuration says, and has no other job.
+// An excerpt says of its job what the whole configuration says, also to a reader without its folder, and has no
+// other job.
 func TestExcerpts(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(sample)
@@ -51,13 +52,15 @@ limits.instance = { pool = 2, max_uses = 3 }
 module = "${MODULE:-a}"
 strategy_module = "d${E:-e}al"
 schedule = "manual"
+allow = { random = true, dirs = ["ro:da$$ta/${E:-e}:/in", "rw:/var/../srv/c:d:/out"] }
 `
 	for _, text := range []string{string(text), odd} {
 		o := Options{Elsewhere: true, AfterAny: true}
-		whole, err := Parse("jobs.toml", []byte(text), o)
+		whole, err := Parse("/srv/jobs.toml", []byte(text), o)
 		if err != nil {
 			t.Fatal(err)
 		}
+		o.NoFile = true
 		of, err := Excerpts([]byte(text))
 		if err != nil {
 			t.Fatal(err)
@@ -97,5 +100,20 @@ func TestExcerptsAreSmall(t *testing.T) {
 	}
 	if one, err := of(job.Config{Name: "j4999", Module: "m4999"}); err != nil || len(one) > 200 {
 		t.Errorf("%d bytes, %v", len(one), err)
+	}
+}
+
+// A text that comes from no file has no folder at which a directory could start.
+func TestRelativeGrantsOfATextWithoutAFile(t *testing.T) {
+	t.Parallel()
+	text := func(dir string) []byte { return []byte(small + "allow.dirs = ['ro:/etc:/a', 'rw:" + dir + ":/b']\n") }
+	o := Options{Elsewhere: true, NoFile: true}
+	f, err := Parse("t.toml", text("data"), o)
+	want := `t.toml:6:29: jobs.j.allow.dirs[1]: the server's directory "data" is relative`
+	if all := linesOf(t, f, err); len(all) != 1 || !strings.HasPrefix(all[0], want) {
+		t.Errorf("%q", all)
+	}
+	if f, err := Parse("t.toml", text("/srv/../data"), o); err != nil || f.Jobs[0].Allow.Dirs[1].Host != "/data" {
+		t.Errorf("an absolute directory: %v", err)
 	}
 }

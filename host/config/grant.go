@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -145,22 +146,27 @@ func (b *builder) dirsOf(table string) []job.Dir {
 			dirs = append(dirs, job.Dir{}) // keeps the indexes of the others
 			continue
 		}
-		d, ok := b.dir(path, entry)
-		if !ok {
+		d, ok := dirOf(entry)
+		switch {
+		case !ok:
 			b.fault(table, "dirs", sub, reason.Of(reason.GrantUnreadable, strconv.Quote(entry), `"ro:/directory/of/the/server:/path/for/the/guest"`))
+		case b.noFile && !filepath.IsAbs(d.Host):
+			b.fault(table, "dirs", sub, reason.Of(reason.DirRelative, strconv.Quote(d.Host)))
+		default:
+			d.Host = b.resolve(b.values[path].at, d.Host)
 		}
 		dirs = append(dirs, d)
 	}
 	return dirs
 }
 
-// dir reads one entry of the key at path, and returns false if it has another form. Its last colon
-// ends the directory of the server, whose name may contain colons.
-func (b *builder) dir(path, entry string) (job.Dir, bool) {
+// dirOf reads one entry, and returns false if it has another form. Its last colon ends the directory of the
+// server, whose name may contain colons.
+func dirOf(entry string) (job.Dir, bool) {
 	mode, rest, _ := strings.Cut(entry, ":")
 	colon := strings.LastIndexByte(rest, ':')
 	if mode != "ro" && mode != "rw" || colon <= 0 {
 		return job.Dir{}, false
 	}
-	return job.Dir{Host: b.resolve(b.values[path].at, rest[:colon]), Guest: rest[colon+1:], Write: mode == "rw"}, true
+	return job.Dir{Host: rest[:colon], Guest: rest[colon+1:], Write: mode == "rw"}, true
 }

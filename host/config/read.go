@@ -52,6 +52,7 @@ type reader struct {
 
 	elsewhere bool   // the grant limits and notifiers of other servers apply
 	afterAny  bool   // jobs may run after jobs of other files
+	noFile    bool   // there is no folder at which relative grants start
 	kind      string // of the registry, if no file sets it
 	layout    string // of jobs, if no file sets it
 }
@@ -71,7 +72,7 @@ func newReaderOf(keys []key, o Options) *reader {
 		dirs:   map[string]string{},
 		faulty: map[string]bool{},
 
-		elsewhere: o.Elsewhere, afterAny: o.AfterAny, kind: cmp.Or(o.Kind, Embedded), layout: cmp.Or(o.Layout, job.Layout21),
+		elsewhere: o.Elsewhere, afterAny: o.AfterAny, noFile: o.NoFile, kind: cmp.Or(o.Kind, Embedded), layout: cmp.Or(o.Layout, job.Layout21),
 	}
 }
 

@@ -211,6 +211,7 @@ const (
 	// Of grants.
 	GrantUnreadable   Code = "grant_unreadable"
 	GrantRefused      Code = "grant_refused"
+	DirRelative       Code = "dir_relative"
 	GuestPathRelative Code = "guest_path_relative"
 	GuestPathUnclean  Code = "guest_path_unclean"
 	GuestPathTwice    Code = "guest_path_twice"

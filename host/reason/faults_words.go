@@ -207,6 +207,7 @@ var faults = map[Code]advice{
 
 	GrantUnreadable:   {words: "{value} is not a grant", hint: "write {write}", params: []string{"value", "write"}},
 	GrantRefused:      {words: "{error}", hint: "{instead}", params: []string{"error", "instead"}},
+	DirRelative:       {words: "the server's directory {path} is relative, and this text is in no file at whose folder it could start", hint: "write it from the root, as in ro:/directory/of/the/server:/path/for/the/guest", params: []string{"path"}},
 	GuestPathRelative: {words: "the guest's path {path} is not absolute", hint: "write {write}", params: []string{"path", "write"}},
 	GuestPathUnclean:  {words: "the guest's path {path} is not in its shortest form", hint: "write {write}", params: []string{"path", "write"}},
 	GuestPathTwice:    {words: "the guest's path {path} is listed twice", params: []string{"path"}},
