@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/operator"
 )
 
@@ -107,6 +108,43 @@ func TestWritesDependOnTags(t *testing.T) {
 	}
 	if w := tagged(t, h, http.MethodPost, jobPath("report")+":disable", "", matchHeader+": "+tag); w.Code != http.StatusAccepted {
 		t.Errorf("the whole job: %d %s", w.Code, w.Body)
+	}
+}
+
+// A tag is current also if the document says of drains, and of jobs after which the job runs.
+func TestTagsOfWhatIsOutsideTheJob(t *testing.T) {
+	t.Parallel()
+	s := start(t, "report")
+	h := NewHandler(Options{Operate: s.operate})
+	ip := shared(t, s, "report").Leader.IP()
+	if _, _, err := s.client.Drain(t.Context(), ip, "new disks"); err != nil {
+		t.Fatal(err)
+	}
+	op, err := s.operate(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = op.Close() })
+	late := func(text operator.JobText) (job.Config, error) {
+		return job.Config{Name: text.Name, Kind: job.Simple, Shards: 1, Module: "m", ModuleDigest: text.Digest, After: []string{"gone"}, Layout: job.Layout21, MaxClockSkew: -1, Overlap: job.Skip, OnRegistryLoss: job.CancelOnLoss}, nil
+	}
+	if _, err := op.CreateJob(t.Context(), operator.JobText{Name: "late", Digest: strings.Repeat("0a", 32)}, late); err != nil {
+		t.Fatal(err)
+	}
+	for _, one := range []struct{ name, method, verb, body, says string }{
+		{"report", http.MethodPost, ":pause", "", "new disks"}, {"late", http.MethodDelete, "", `{"force":true}`, "gone"},
+	} {
+		for done := false; !done; { // the job may just change
+			seen := tagged(t, h, http.MethodGet, jobPath(one.name), "")
+			if !strings.Contains(seen.Body.String(), one.says) {
+				t.Fatalf("%s says nothing of %s: %s", one.name, one.says, seen.Body)
+			}
+			tag := seen.Header().Get(etagHeader)
+			w := tagged(t, h, one.method, jobPath(one.name)+one.verb, one.body, matchHeader+": "+tag)
+			if done = w.Code < 300; !done && tagged(t, h, http.MethodGet, jobPath(one.name), "").Header().Get(etagHeader) == tag {
+				t.Fatalf("%s with its current tag is answered %d %s", one.name, w.Code, w.Body)
+			}
+		}
 	}
 }
 

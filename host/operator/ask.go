@@ -127,7 +127,7 @@ func (o *Operator) opsOf(ctx context.Context, r request, v *protocol.View, l lay
 		more, d, err := r.direct(v, l)
 		d.verb, d.job = r.verb.command, name
 		if err == nil {
-			err = o.holds(l, name, v, sent)
+			err = o.holds(ctx, l, name, v, sent)
 		}
 		return append(ops, more...), d, err
 	}
@@ -136,7 +136,7 @@ func (o *Operator) opsOf(ctx context.Context, r request, v *protocol.View, l lay
 		return nil, d, err
 	}
 	d.verb, d.job = r.verb.command, name
-	if err := o.holds(l, name, v, sent); err != nil {
+	if err := o.holds(ctx, l, name, v, sent); err != nil {
 		return nil, d, err
 	}
 	m, fault := protocol.Fulfil(v, a)

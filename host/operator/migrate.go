@@ -89,7 +89,7 @@ func (o *Operator) unchanged(ctx context.Context, name string, sent bool) (fence
 	}
 	v, l, f, err := o.presentView(ctx, "migrate", name, o.wholly)
 	if err == nil {
-		err = o.holds(l, name, v, sent)
+		err = o.holds(ctx, l, name, v, sent)
 	}
 	return f, err
 }

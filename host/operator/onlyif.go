@@ -37,22 +37,18 @@ func (o *Operator) newFence(ctx context.Context, l layout.Layout) (fence, error)
 
 // holds checks a view by OnlyIf, if that is set. sent says that a try of the same write had no answer: then the
 // view may show that write.
-func (o *Operator) holds(l layout.Layout, name string, v *protocol.View, sent bool) error {
+func (o *Operator) holds(ctx context.Context, l layout.Layout, name string, v *protocol.View, sent bool) error {
 	if o.onlyIf == nil {
 		return nil
 	}
-	err := o.onlyIf(o.wholeReport(l, name, v))
+	r, err := o.wholeReport(ctx, l, name, v)
+	if err == nil {
+		err = o.onlyIf(r)
+	}
 	if err != nil && sent {
 		return failf(host.Unknown, err, "job %s has changed since, maybe by this request", name)
 	}
 	return err
-}
-
-// wholeReport is a report with items and the edition.
-func (o *Operator) wholeReport(l layout.Layout, name string, v *protocol.View) *JobReport {
-	r := o.report(l, name, v)
-	r.Items, r.Edition = itemReports(v), editionOf(v)
-	return r
 }
 
 // editionOf is the Edition of a report: a hash of the definition with the versions of its nodes, the pause, and

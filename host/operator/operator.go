@@ -207,7 +207,7 @@ func (o *Operator) shutDown(ctx context.Context, name string, w Which) (gone []j
 	}
 	if o.onlyIf == nil {
 		unchanged = nil // no fence: a member may join or begin a run meanwhile
-	} else if err := o.holds(l, name, v, false); err != nil {
+	} else if err := o.holds(ctx, l, name, v, false); err != nil {
 		return nil, false, err
 	}
 	all := slices.Clone(v.Ghosts) // nodes that no session holds are removed, too

@@ -143,7 +143,7 @@ func (o *Operator) removeNow(ctx context.Context, name string, sent, parts bool)
 func (o *Operator) heldView(ctx context.Context, what, name string, sent bool) (*protocol.View, layout.Layout, fence, error) {
 	v, l, f, err := o.presentView(ctx, what, name, o.outlined)
 	if err == nil {
-		err = o.holds(l, name, v, sent)
+		err = o.holds(ctx, l, name, v, sent)
 	}
 	return v, l, f, err
 }

@@ -243,7 +243,14 @@ func (o *Operator) Job(ctx context.Context, name string) (*JobReport, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := o.wholeReport(l, name, v)
+	return o.wholeReport(ctx, l, name, v)
+}
+
+// wholeReport is a report with all that Job says, also of what is outside the view: drains, and jobs after which
+// the job runs.
+func (o *Operator) wholeReport(ctx context.Context, l layout.Layout, name string, v *protocol.View) (*JobReport, error) {
+	r := o.report(l, name, v)
+	r.Items, r.Edition = itemReports(v), editionOf(v)
 	_, wrong, err := o.predecessors(ctx, r)
 	if err != nil {
 		return nil, err
