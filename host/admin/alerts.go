@@ -15,10 +15,10 @@ func alertRoutes() []route {
 	return []route{
 		{method: http.MethodGet, path: alertsPath, right: operator.View, does: shows(listAlerts), says: "answers as `alert list`", fails: []string{codeRefused}},
 		{
-			method: http.MethodPost, path: jobsPath + "/{job}:silence", right: operator.Operate, does: callsJob(silenceJob), fails: []string{codeInvalid, codeRefused},
+			method: http.MethodPost, path: jobsPath + "/{job}:silence", right: operator.Operate, does: callsJob(silenceJob), fails: []string{codeInvalid, codeRefused}, untagged: true,
 			says: `does what ` + "`alert silence`" + ` does. "for" is a time such as 1h, "reason" says why`,
 		},
-		{method: http.MethodPost, path: jobsPath + "/{job}:unsilence", right: operator.Operate, does: jobVerb((*operator.Operator).Unsilence), says: "does what `alert unsilence` does", fails: []string{codeInvalid, codeRefused}},
+		{method: http.MethodPost, path: jobsPath + "/{job}:unsilence", right: operator.Operate, does: jobVerb((*operator.Operator).Unsilence), says: "does what `alert unsilence` does", fails: []string{codeInvalid, codeRefused}, untagged: true},
 	}
 }
 

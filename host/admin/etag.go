@@ -31,7 +31,7 @@ func (r *route) headers() []parameter {
 	switch {
 	case r.does.tagged:
 		return append(slices.Clone(r.header), noneParameter)
-	case r.writes() && r.aboutJob():
+	case r.writes() && r.ofJob():
 		return append(slices.Clone(r.header), matchParameter)
 	}
 	return r.header
@@ -72,13 +72,13 @@ func (r *request) tags(header string) (tags []string, star bool, err error) {
 
 // onlyIfMatch makes a request that writes depend on its header If-Match: it is refused unless one of the tags there
 // is that of the job, or its edition. Only jobs have tags. The header "*" allows any state.
-func (r *request) onlyIfMatch(aboutJob bool) error {
+func (r *request) onlyIfMatch(ofJob bool) error {
 	tags, star, err := r.tags(matchHeader)
 	if err != nil || star || tags == nil {
 		return err
 	}
-	if !aboutJob {
-		return refuse(http.StatusPreconditionFailed, codeOutdated, "only jobs have tags; leave "+matchHeader+" out")
+	if !ofJob {
+		return refuse(http.StatusPreconditionFailed, codeOutdated, "no tag covers what this request changes, since only jobs have tags; leave "+matchHeader+" out")
 	}
 	r.op.OnlyIf(func(report *operator.JobReport) error {
 		tag, err := etagOf(shownOf(report))

@@ -78,7 +78,8 @@ func TestWritesDependOnTags(t *testing.T) {
 		{http.MethodPost, jobPath("report") + ":pause", ""}, {http.MethodPost, jobPath("report") + ":pause?dry_run=true", ""}, {http.MethodPost, jobPath("report") + "/runs", ""},
 		{http.MethodPost, jobPath("report") + "/shards/0:enable", ""}, {http.MethodPost, jobPath("report") + ":disable", ""}, {http.MethodPost, jobPath("report") + ":disable", `{"server":"` + ip + `"}`},
 		{http.MethodPost, jobPath("report") + ":shutdown", `{"all":true}`}, {http.MethodDelete, jobPath("report"), `{"force":true}`}, {http.MethodPost, jobPath("report") + ":reshard", ""},
-		{http.MethodPost, jobPath("sums") + ":pause", ""}, // another job has another tag
+		{http.MethodPost, jobPath("sums") + ":pause", ""},                                                                          // another job has another tag
+		{http.MethodPost, jobPath("report") + ":silence", `{"for":"1h"}`}, {http.MethodPost, jobPath("report") + ":unsilence", ""}, // silences are outside the job
 		{http.MethodPost, serversPath + "/" + ip + ":disable", ""}, {http.MethodDelete, tokensPath + "/first", ""},
 	} {
 		for _, header := range []string{old, oldEdition, "W/" + tag, `"", ` + old} {

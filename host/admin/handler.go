@@ -289,7 +289,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, one *route) {
 	}
 	asked := &request{r, h, op, w, caller, query}
 	if one.writes() {
-		err = asked.onlyIfMatch(one.aboutJob())
+		err = asked.onlyIfMatch(one.ofJob())
 	}
 	if err == nil {
 		err = asked.try(&one.does)

@@ -27,8 +27,9 @@ type route struct {
 	fails []string
 	does  action
 	// served reports whether the options have what the route needs; nil: always.
-	served func(*Options) bool
-	alone  bool // it is answered without an Operator
+	served   func(*Options) bool
+	alone    bool // it is answered without an Operator
+	untagged bool // it changes nothing of the job in its path, so no tag of the job can be its condition
 }
 
 // parameter is a parameter of a query, or a header.
@@ -43,8 +44,8 @@ type parameter struct {
 // writes reports whether a request of the route may change something.
 func (r *route) writes() bool { return r.method != http.MethodGet }
 
-// aboutJob reports whether the route is about the job in its path.
-func (r *route) aboutJob() bool { return strings.HasPrefix(r.path, jobsPath+"/{job}") }
+// ofJob reports whether the route is about what a tag of the job in its path covers.
+func (r *route) ofJob() bool { return strings.HasPrefix(r.path, jobsPath+"/{job}") && !r.untagged }
 
 // role returns the role with the fewest rights that may send a request of the route.
 func (r *route) role() operator.Role { return roleFor(r.right) }
