@@ -10,23 +10,23 @@ import (
 )
 
 type pauseBody struct {
-	Reason string `json:"reason"`
-	Until  string `json:"until"`
-	For    string `json:"for"`
+	Reason string  `json:"reason"`
+	Until  *string `json:"until"`
+	For    *string `json:"for"`
 }
 
 // terms converts a body to the terms of a pause.
 func (b *pauseBody) terms() (t operator.PauseTerms, err error) {
 	t.Why = b.Reason
-	// The zero values would stand for no end.
-	if b.Until != "" {
-		if t.Until, err = time.Parse(time.RFC3339, b.Until); err != nil || t.Until.IsZero() {
-			return t, noTime("/until", b.Until, "write a time in RFC 3339")
+	// Empty texts and zero values would stand for no end.
+	if b.Until != nil {
+		if t.Until, err = time.Parse(time.RFC3339, *b.Until); err != nil || t.Until.IsZero() {
+			return t, noTime("/until", *b.Until, "write a time in RFC 3339")
 		}
 	}
-	if b.For != "" {
-		if t.For, err = time.ParseDuration(b.For); err != nil || t.For == 0 {
-			return t, noTime("/for", b.For, "write a time such as 1h")
+	if b.For != nil {
+		if t.For, err = time.ParseDuration(*b.For); err != nil || t.For == 0 {
+			return t, noTime("/for", *b.For, "write a time such as 1h")
 		}
 	}
 	return t, nil
@@ -38,13 +38,13 @@ func noTime(pointer, text, hint string) error {
 }
 
 // bodyOf converts the terms of a pause to a body.
-func bodyOf(t operator.PauseTerms) pauseBody {
-	b := pauseBody{Reason: t.Why}
+func bodyOf(t operator.PauseTerms) map[string]string {
+	b := map[string]string{"reason": t.Why}
 	if !t.Until.IsZero() {
-		b.Until = t.Until.Format(time.RFC3339Nano)
+		b["until"] = t.Until.Format(time.RFC3339Nano)
 	}
 	if t.For != 0 {
-		b.For = t.For.String()
+		b["for"] = t.For.String()
 	}
 	return b
 }

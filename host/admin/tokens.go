@@ -62,9 +62,9 @@ func listTokens(r *request) (tokensDocument, error) {
 }
 
 type createTokenBody struct {
-	Name     string `json:"name"`
-	Role     string `json:"role"`
-	ValidFor string `json:"valid_for"`
+	Name     string  `json:"name"`
+	Role     string  `json:"role"`
+	ValidFor *string `json:"valid_for"`
 }
 
 // newTokenDocument is a token with its secret.
@@ -76,12 +76,12 @@ type newTokenDocument struct {
 
 // createToken creates a token. Only this answer has its secret.
 func createToken(r *request, b *createTokenBody) (newTokenDocument, error) {
-	life, err := time.Duration(0), error(nil)
-	if b.ValidFor != "" {
-		life, err = time.ParseDuration(b.ValidFor)
-	}
-	if err != nil {
-		return newTokenDocument{}, refuse(http.StatusUnprocessableEntity, codeInvalid, fmt.Sprintf("%.40q is not a time; write one such as 2160h", b.ValidFor), fault{Pointer: "/valid_for", Message: "write a time such as 2160h"})
+	var life time.Duration
+	if b.ValidFor != nil { // an empty text and zero would stand for no end
+		var err error
+		if life, err = time.ParseDuration(*b.ValidFor); err != nil || life == 0 {
+			return newTokenDocument{}, noTime("/valid_for", *b.ValidFor, "write a time such as 2160h")
+		}
 	}
 	secret, t, err := r.op.CreateToken(r.Context(), b.Name, operator.Role(b.Role), life)
 	return newTokenDocument{Version: 1, Secret: secret, Token: t}, err
