@@ -140,21 +140,36 @@ func (s *streams) tooMany() *problem {
 	return refuse(http.StatusServiceUnavailable, codeBusy, fmt.Sprintf(s.refusal, s.most, s.each))
 }
 
-// follow sends events as they come. For another server it sends only those of this one. Streams of servers are
-// counted apart from those of callers, by server and once more by the caller that they name.
-func follow(r *request) error {
-	counted := &r.h.streams
-	if r.caller.way == operator.ByServer {
-		if !r.h.relayedFor.begin(r.caller.Name) {
-			return r.h.relayedFor.tooMany()
+// beginStream counts the stream of a request until leave is called, or refuses it. Streams of servers are counted
+// apart from those of callers, by server and once more by the caller that they name.
+func (r *request) beginStream() (leave func(), err error) {
+	h, key, name := r.h, r.caller.key(), r.caller.Name
+	if r.caller.way != operator.ByServer {
+		if !h.streams.begin(key) {
+			return nil, h.streams.tooMany()
 		}
-		defer r.h.relayedFor.end(r.caller.Name)
-		counted = &r.h.relayed
+		return func() { h.streams.end(key) }, nil
 	}
-	if !counted.begin(r.caller.key()) {
-		return counted.tooMany()
+	if !h.relayedFor.begin(name) {
+		return nil, h.relayedFor.tooMany()
 	}
-	defer counted.end(r.caller.key())
+	if !h.relayed.begin(key) {
+		h.relayedFor.end(name)
+		return nil, h.relayed.tooMany()
+	}
+	return func() {
+		h.relayed.end(key)
+		h.relayedFor.end(name)
+	}, nil
+}
+
+// follow sends events as they come. For another server it sends only those of this one.
+func follow(r *request) error {
+	leave, err := r.beginStream()
+	if err != nil {
+		return err
+	}
+	defer leave()
 	ctx, end := context.WithTimeout(r.Context(), streamTime)
 	s := newFeed(r)
 	defer s.following.Wait() // for what followOthers has started

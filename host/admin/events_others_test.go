@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/wasmjob/wasmjob/host/operator"
+	"github.com/wasmjob/wasmjob/host/runlog"
 )
 
 // listener reads a stream of events, and fails if one comes twice.
@@ -240,33 +241,41 @@ func TestPlacesAreBounded(t *testing.T) {
 	}
 }
 
-// Streams for other servers have a limit separate from that for callers, and a caller that comes through many
-// servers leaves room for others.
+// Streams for other servers, of events and of logs, have limits separate from those for callers. A caller that comes
+// through many servers leaves room for others.
 func TestRelayedStreamsAreBounded(t *testing.T) {
 	t.Parallel()
-	all := rings(t, 2)
-	h, _ := guarded(Options{Servers: all[0]})
-	ask := func() int {
-		return answerTo(t, h, signedRequest(t, "GET "+eventsPath, all[1], all[0], annViews)).Code
-	}
-	for i := range maxRelayed {
-		h.relayed.begin(strconv.Itoa(i))
-	}
-	if code := ask(); code != http.StatusServiceUnavailable {
-		t.Errorf("one more is answered %d", code)
-	}
-	h.relayed.end("0")
-	if code := ask(); code != http.StatusOK {
-		t.Errorf("one less is answered %d", code)
-	}
-	for range maxRelayed / 2 {
-		h.relayedFor.begin(annViews.Name)
-	}
-	if code := ask(); code != http.StatusServiceUnavailable {
-		t.Errorf("one more of a caller is answered %d", code)
-	}
-	bob := operator.Caller{Name: "bob", Role: operator.RoleViewer}
-	if code := answerTo(t, h, signedRequest(t, "GET "+eventsPath, all[1], all[0], bob)).Code; code != http.StatusOK {
-		t.Errorf("another caller is answered %d", code)
+	for _, path := range []string{eventsPath, someRun + "/follow"} {
+		all := rings(t, 2)
+		h, _ := guarded(Options{Servers: all[0], Logs: &operator.RunLogs{Live: &runlog.Logs{}, History: attempted}})
+		full := make(chan struct{}) // the places of other requests
+		limited := &limitedHandler{h: h, places: full, probes: full, relayed: make(chan struct{}, 1)}
+		ask := func(of operator.Caller) int {
+			return answerTo(t, limited, signedRequest(t, "GET "+path, all[1], all[0], of)).Code
+		}
+		for i := range maxStreams {
+			h.streams.begin(strconv.Itoa(i))
+		}
+		for i := range maxRelayed {
+			h.relayed.begin(strconv.Itoa(i))
+		}
+		if code := ask(annViews); code != http.StatusServiceUnavailable {
+			t.Errorf("%s: one more is answered %d", path, code)
+		}
+		h.relayed.end("0")
+		for range 2 { // each gives back what it had
+			if code := ask(annViews); code != http.StatusOK {
+				t.Errorf("%s: one less is answered %d", path, code)
+			}
+		}
+		for range maxRelayed / 2 {
+			h.relayedFor.begin(annViews.Name)
+		}
+		if code := ask(annViews); code != http.StatusServiceUnavailable {
+			t.Errorf("%s: one more of a caller is answered %d", path, code)
+		}
+		if code := ask(operator.Caller{Name: "bob", Role: operator.RoleViewer}); code != http.StatusOK {
+			t.Errorf("%s: another caller is answered %d", path, code)
+		}
 	}
 }

@@ -195,7 +195,7 @@ func runRoutes() []route {
 			says: "answers with the end of the log of each attempt of a run on any server, the first attempt first. It also answers while the run goes on",
 		},
 		{
-			method: http.MethodGet, path: run + "/logs/follow", right: operator.View, does: action{givesType: eventsType, status: http.StatusOK, do: followRunLog}, served: logged, fails: []string{codeInvalid},
+			method: http.MethodGet, path: run + followedLog, right: operator.View, does: action{givesType: eventsType, status: http.StatusOK, do: followRunLog}, served: logged, fails: []string{codeInvalid},
 			says: "sends what the newest attempt of a run logs, as it comes. These are server-sent events `log`; the last of them has \"ended\". " +
 				"After 25 s the stream ends. A client that comes back with Last-Event-ID gets what comes after that event; \"gap\" says that lines before \"text\" are lost",
 			header: []parameter{{name: lastEventHeader, says: "the id of the last event that the client has", takes: schema{"type": "string"}}},

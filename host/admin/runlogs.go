@@ -45,6 +45,9 @@ func readRunLog(r *request) (runLogDocument, error) {
 	return runLogDocument{1, orEmpty(all), unread}, err
 }
 
+// followedLog ends the path of a log that is followed.
+const followedLog = "/logs/follow"
+
 // logEvent is the kind of the events of a log.
 const logEvent = "log"
 
@@ -55,10 +58,11 @@ func followRunLog(r *request) error {
 	if err != nil {
 		return err
 	}
-	if !r.h.streams.begin(r.caller.key()) {
-		return r.h.streams.tooMany()
+	leave, err := r.beginStream()
+	if err != nil {
+		return err
 	}
-	defer r.h.streams.end(r.caller.key())
+	defer leave()
 	ctx, end := context.WithTimeout(r.Context(), streamTime)
 	defer end()
 	var waiting sync.WaitGroup

@@ -79,13 +79,13 @@ type limitedHandler struct {
 	// probes has places for requests of open routes, one for each connection: a probe has
 	// to get an answer while all other requests wait for a registry.
 	probes chan struct{}
-	// relayed has places for event streams to other servers, each of which is held as long as its stream.
+	// relayed has places for streams to other servers, each of which is held as long as its stream.
 	relayed chan struct{}
 	here    bool // only this machine connects
 }
 
 // ServeHTTP implements http.Handler. It passes a request on with a limit of its time, or refuses it if too many are
-// being answered. Probes and event streams of other servers have places of their own.
+// being answered. Probes and streams of other servers have places of their own.
 func (b *limitedHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if b.here && !isHere(r.Host) { // a page may have made its own name resolve to this machine
 		setHeaders(w.Header())
@@ -98,7 +98,7 @@ func (b *limitedHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case isOpen(r.URL.Path):
 		places = b.probes
-	case r.URL.Path == eventsPath && strings.HasPrefix(r.Header.Get("Authorization"), signedScheme):
+	case isStream(r.URL.Path) && strings.HasPrefix(r.Header.Get("Authorization"), signedScheme):
 		places = b.relayed
 	}
 	select {
@@ -110,6 +110,11 @@ func (b *limitedHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	b.h.ServeHTTP(w, r.WithContext(ctx))
+}
+
+// isStream reports whether a path is that of a stream, of events or of a log.
+func isStream(path string) bool {
+	return path == eventsPath || strings.HasPrefix(path, runsPath) && strings.HasSuffix(path, followedLog)
 }
 
 // timeFor limits the work for a request. An upload has to arrive first, and to be
