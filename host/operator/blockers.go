@@ -66,3 +66,15 @@ func scheduleOver(c job.Config) reason.Reason {
 	}
 	return reason.Of(reason.ScheduleOver, strconv.Quote(c.Cron))
 }
+
+// nextInstant is the next instant of a job; zero if there is none.
+func nextInstant(c *job.Config) time.Time {
+	if c == nil || c.Cron == "" {
+		return time.Time{}
+	}
+	s, err := schedule.Of(*c)
+	if err != nil {
+		return time.Time{}
+	}
+	return s.Next(time.Now())
+}

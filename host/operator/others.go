@@ -63,10 +63,7 @@ func (o *Operator) Unlisted(ctx context.Context, name string, listed []Server) (
 	if err != nil {
 		return nil, err
 	}
-	files := o.files
-	o.files = nil // so that outlines can use cached reports
 	all, err := o.outlines(ctx, names, false)
-	o.files = files
 	if err != nil {
 		return nil, err
 	}

@@ -62,13 +62,13 @@ func TestListsSeePausesEnd(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newRoster("/jobs")
-		_, reading := r.look("j")
+		_, reading := r.look("j", nil)
 		r.keep("j", reading, &JobReport{Name: "j", Paused: true, Pause: PauseReport{Until: time.Now().Add(time.Minute)}})
-		if kept, _ := r.look("j"); kept == nil {
+		if kept, _ := r.look("j", nil); kept == nil {
 			t.Error("it is not kept while the pause lasts")
 		}
 		time.Sleep(time.Minute)
-		if kept, _ := r.look("j"); kept != nil {
+		if kept, _ := r.look("j", nil); kept != nil {
 			t.Error("it is kept after the end")
 		}
 	})

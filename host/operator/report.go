@@ -147,7 +147,7 @@ type outline struct {
 func (o *Operator) outlines(ctx context.Context, names []string, rows bool) ([]outline, error) {
 	all := make([]outline, len(names))
 	kept := o.roster
-	if rows || o.files != nil { // cached reports have no rows and no comparison with files
+	if rows { // cached reports have none
 		kept = nil
 	}
 	if kept != nil {
@@ -160,7 +160,7 @@ func (o *Operator) outlines(ctx context.Context, names []string, rows bool) ([]o
 	for i, name := range names {
 		var reading *known // the place of the report in the cache
 		if kept != nil {
-			if all[i].report, reading = kept.look(name); all[i].report != nil {
+			if all[i].report, reading = kept.look(name, o.files[name]); all[i].report != nil {
 				continue
 			}
 		}

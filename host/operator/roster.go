@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
@@ -25,8 +26,12 @@ type roster struct {
 	jobs map[string]*known // guarded by mu
 }
 
-// known is the cached report on a job; nil while the job is being read.
-type known struct{ report *JobReport }
+// known is the cached report on a job.
+type known struct {
+	report *JobReport  // nil while the job is being read
+	file   *job.Config // with which the report compares the job; nil: none
+	next   time.Time   // the job's next instant, after which it may be over; zero: none
+}
 
 func newRoster(root string) *roster { return &roster{root: root, jobs: map[string]*known{}} }
 
@@ -58,20 +63,24 @@ func (r *roster) event(e registry.Event) {
 	}
 }
 
-// look returns the cached report on a job. If there is none, the caller reads the job and passes
-// reading to keep.
-func (r *roster) look(name string) (report *JobReport, reading *known) {
+// look returns the cached report on a job that was compared with file. If there is none, the caller reads the
+// job and passes reading to keep.
+func (r *roster) look(name string, file *job.Config) (report *JobReport, reading *known) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	k := r.jobs[name]
-	if k != nil && k.report != nil && !k.report.pauseOver() && !k.report.mayBeOverdue() {
+	if k != nil && k.report != nil && k.file == file && !k.mayBeOver() && !k.report.pauseOver() && !k.report.mayBeOverdue() {
 		return k.report, nil
 	}
-	if k = (&known{}); len(r.jobs) < maxKnown {
+	if k = (&known{file: file}); len(r.jobs) < maxKnown {
 		r.jobs[name] = k // if an event removes it meanwhile, keep drops the report
 	}
 	return nil, k
 }
+
+// mayBeOver reports whether the job has had an instant since, which may have been its last one. The registry
+// sends no event for that while no member runs the job.
+func (k *known) mayBeOver() bool { return !k.next.IsZero() && !time.Now().Before(k.next) }
 
 // pauseOver reports whether the pause in a report has expired since. The registry sends no event for
 // that.
@@ -87,6 +96,10 @@ func (r *JobReport) mayBeOverdue() bool {
 
 // keep caches a report unless the job has changed since look.
 func (r *roster) keep(name string, reading *known, report *JobReport) {
+	var next time.Time
+	if report != nil {
+		next = nextInstant(report.Config)
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
@@ -94,6 +107,6 @@ func (r *roster) keep(name string, reading *known, report *JobReport) {
 	case report == nil: // it is no job, or cannot be read
 		delete(r.jobs, name)
 	default:
-		reading.report = report
+		reading.report, reading.next = report, next
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/wasmjob/wasmjob/host/internal/layout"
 	"github.com/wasmjob/wasmjob/host/internal/layout/v21"
 	"github.com/wasmjob/wasmjob/host/internal/status"
+	"github.com/wasmjob/wasmjob/host/job"
 	"github.com/wasmjob/wasmjob/host/registry"
 	"github.com/wasmjob/wasmjob/host/registry/embedded"
 )
@@ -69,6 +71,10 @@ func TestListsReadWhatHasChanged(t *testing.T) {
 		}
 		put(t, fresh, registry.Create, "/jobs/none", "")
 		shared := NewSharedSession(c, "jobs")
+		ownFile := func(class string) []job.Config {
+			return javatest.File(func(j *job.Config) { j.Name, j.Class = "a", class })
+		}
+		file := ownFile("com.acme.OrderJob")
 		list := func(what string, reads int64) {
 			t.Helper()
 			synctest.Wait() // the events have arrived
@@ -77,6 +83,8 @@ func TestListsReadWhatHasChanged(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			o.Compare(file) // as a server does for each request
+			fresh.Compare(file)
 			got, _, err := o.JobsPage(t.Context(), JobFilter{State: status.Down, Limit: 100})
 			if err := o.Close(); err != nil {
 				t.Error(err)
@@ -95,6 +103,9 @@ func TestListsReadWhatHasChanged(t *testing.T) {
 		set("a", config("a", "0 0 2 * * ?"))
 		list("one has changed", 2)
 		list("and is known", 1)
+		file = ownFile("com.acme.Mine")
+		list("one has another file", 2)
+		list("and is known with it", 1)
 		set("b", "nothing")
 		list("one cannot be read", 2)
 		add("d")
@@ -108,10 +119,18 @@ func TestListsReadWhatHasChanged(t *testing.T) {
 		synctest.Wait()
 		if o, err := shared.Operator(t.Context()); err != nil {
 			t.Fatal(err)
-		} else if _, _, err := o.JobsPage(t.Context(), JobFilter{Limit: 100}); err != nil || o.Close() != nil {
-			t.Error(err)
+		} else {
+			o.Compare(file)
+			if _, _, err := o.JobsPage(t.Context(), JobFilter{Limit: 100}); err != nil || o.Close() != nil {
+				t.Error(err)
+			}
 		}
 		list("one has changed while it was read", 2)
+		set("d", config("d", "0 0 1 2 1 ? 2000")) // once, tomorrow
+		list("one fires once", 2)
+		time.Sleep(48 * time.Hour)
+		list("each has had an instant, and one no further", 4)
+		list("and they are known", 1)
 		for _, kind := range []registry.EventKind{registry.Suspended, registry.Resumed} {
 			c.on(registry.Event{Kind: kind})
 			list("events may be missing", 5)
@@ -143,10 +162,10 @@ func TestARosterReadsAJobWithAReshardAgain(t *testing.T) {
 		"of a foreign leader": {JobReport{Leader: members[1].ID, Resharding: true}, false},
 	} {
 		r := newRoster("/jobs")
-		_, reading := r.look("j")
+		_, reading := r.look("j", nil)
 		tt.report.Members = members
 		r.keep("j", reading, &tt.report)
-		if report, _ := r.look("j"); (report == nil) != tt.again {
+		if report, _ := r.look("j", nil); (report == nil) != tt.again {
 			t.Errorf("%s: the cached report is %+v", name, report)
 		}
 	}
