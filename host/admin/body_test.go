@@ -95,6 +95,7 @@ func TestEmptyMembersAreNotAll(t *testing.T) {
 		{jobsPath + "/report:retry", `{"items":[]}`},
 		{jobsPath + "/report:cancel-backfill", `{"items":[]}`},
 		{jobsPath + "/report:backfill", `{"from":"2026-01-31T12:00:00Z","items":[]}`},
+		{jobsPath + "/report:rollback-module", `{"to":""}`},
 		{jobsPath + "/report:pause", `{"for":"0s"}`},
 		{jobsPath + "/report:pause", `{"for":""}`},
 		{jobsPath + "/report:pause", `{"until":""}`},

@@ -65,7 +65,11 @@ func (c *Client) NextModule(ctx context.Context, name string, next operator.Modu
 // RollBack is operator.Operator.RollBack.
 func (c *Client) RollBack(ctx context.Context, name, to string) (back operator.ModuleRef, runs bool, err error) {
 	var d rollBackDocument
-	err = c.readJob(ctx, http.MethodPost, name, ":rollback-module", map[string]string{"to": to}, &d)
+	body := map[string]string{}
+	if to != "" {
+		body["to"] = to
+	}
+	err = c.readJob(ctx, http.MethodPost, name, ":rollback-module", body, &d)
 	return d.ModuleRef, d.Runs, err
 }
 

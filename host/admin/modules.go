@@ -105,12 +105,16 @@ func setModule(r *request, name string, b *setModuleBody) error {
 }
 
 type rollBackBody struct {
-	To string `json:"to"`
+	To *string `json:"to"`
 }
 
 // rollBackModule goes one step back, or to the module of a digest.
 func rollBackModule(r *request, name string, b *rollBackBody) (rollBackDocument, error) {
-	back, runs, err := r.op.RollBack(r.Context(), name, b.To)
+	to, err := textIn("to", b.To)
+	if err != nil {
+		return rollBackDocument{}, err
+	}
+	back, runs, err := r.op.RollBack(r.Context(), name, to)
 	return rollBackDocument{Version: 1, ModuleRef: back, Runs: runs}, err
 }
 
