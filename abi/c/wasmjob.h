@@ -292,8 +292,8 @@ static inline int32_t wasmjob_config(const char *key, char *buf, size_t cap) {
  * otherwise it is ended after its grace period. */
 static inline int32_t wasmjob_cancelled(void) { return wasmjob_v1_cancelled(); }
 
-/* Waits; WASMJOB_ERR_CANCELLED as soon as the run should stop. */
-static inline int32_t wasmjob_sleep(int32_t ms) { return wasmjob_v1_sleep_ms(ms); }
+/* Waits, not at all for a negative time; WASMJOB_ERR_CANCELLED as soon as the run should stop. */
+static inline int32_t wasmjob_sleep(int32_t ms) { return wasmjob_v1_sleep_ms(ms < 0 ? 0 : ms); }
 
 /* ---- What the run reports ---- */
 

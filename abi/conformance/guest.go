@@ -91,6 +91,7 @@ func (g Guest) runs(add adder) {
 	say("metric", Want{Verdict: one("ok"), Metrics: map[string]float64{"rows": 5}})
 	say("badmetric", Want{Verdict: one("ok"), Result: new("invalid")})
 	say("nap:5", Want{Verdict: one("ok"), Result: new("slept")})
+	say("nap:-5", Want{Verdict: one("ok"), Result: new("slept")})
 
 	woken := g.request("simple", "nap:600000")
 	woken.Limits = Limits{Timeout: 100, Grace: 10_000}

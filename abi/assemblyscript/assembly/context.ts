@@ -163,8 +163,8 @@ export class Context extends Host {
     return <Code>host.metric_add(at(n), n.byteLength, value);
   }
 
-  /** Waits; `Code.Cancelled` as soon as the run should stop. */
-  sleep(ms: i32): Code { return <Code>host.sleep_ms(ms); }
+  /** Waits, not at all for a negative time; `Code.Cancelled` as soon as the run should stop. */
+  sleep(ms: i32): Code { return <Code>host.sleep_ms(max(ms, 0)); }
 
   /** Milliseconds since 1970; needs the grant `clock`, and is negative, a `Code`, without it. */
   get now(): i64 { return host.now_unix_ms(); }

@@ -33,6 +33,7 @@ describe("execute", () => {
     ["stop", { code: 0, result: "4" }, { stop: () => 4 }],
     ["nap:5", { code: 0, result: "slept" }],
     ["nap:5", { code: 0, result: "stopped" }, { sleep: () => -6 }],
+    ["nap:-5", { code: 0, result: "slept" }, { sleep: (ms) => (ms === 0 ? 0 : -6) }],
     ["badmetric", { code: 0, result: "invalid" }],
     ["clock", { code: 0, result: "1711111111111" }, { clock: 1711111111111 }],
     ["clock", { code: 0, result: "denied" }],

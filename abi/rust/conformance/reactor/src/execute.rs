@@ -114,8 +114,8 @@ fn stop(c: &Context) -> Result<(), Error> {
 }
 
 /// Sleeps, and returns whether that was interrupted.
-fn nap(c: &Context, ms: u64) -> wasmjob::Result {
-    let end = match c.sleep(Duration::from_millis(ms)) {
+fn nap(c: &Context, ms: i64) -> wasmjob::Result {
+    let end = match c.sleep(Duration::from_millis(ms.max(0) as u64)) {
         Err(Error::Cancelled) => "stopped",
         other => other.map(|()| "slept")?,
     };

@@ -33,6 +33,7 @@ fn without_grants() {
         ("large:3", 0, "xxx"),
         ("large:2000000", 0, "limit"),
         ("nap:5", 0, "slept"),
+        ("nap:-5", 0, "slept"),
         ("badmetric", 0, "invalid"),
         ("clock", 0, "denied"),
         ("random", 0, "denied"),
