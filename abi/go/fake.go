@@ -38,7 +38,7 @@ type Fake struct {
 
 	Clock   time.Time         // the time of Context.Now; Sleep advances it
 	Random  io.Reader         // the source of Context.Random
-	State   map[string]string // changed when an entry returns nil
+	State   map[string]string // changed when an entry, or in Dataflow a whole batch, succeeds
 	Secrets map[string]string
 	HTTP    func(Request) (FakeAnswer, error) // a HostError is passed on, any other error becomes ErrIO
 
@@ -107,9 +107,11 @@ func (f *Fake) Process(process func(Context, Batch) error) int32 {
 }
 
 // Dataflow runs both functions as often as the host would: once or, if the job is
-// Streaming, until a batch is empty or the run should stop.
+// Streaming, until a batch is empty or the run should stop. A batch that fails takes back
+// what its fetch has set.
 func (f *Fake) Dataflow(fetch func(Context, Sink) error, process func(Context, Batch) error) int32 {
 	for first := true; ; first = false {
+		before := f.State // entries change a copy
 		code := f.Fetch(fetch)
 		switch {
 		case code != resultOK && code != resultSkipped:
@@ -120,8 +122,12 @@ func (f *Fake) Dataflow(fetch func(Context, Sink) error, process func(Context, B
 			}
 			return resultOK
 		}
-		if code = f.batch(process); code != resultOK || !f.Streaming || f.cancelled() != int32(Continue) {
+		if code = f.batch(process); code != resultOK {
+			f.State = before
 			return code
+		}
+		if !f.Streaming || f.cancelled() != int32(Continue) {
+			return resultOK
 		}
 	}
 }

@@ -53,6 +53,27 @@ func TestDataflow(t *testing.T) {
 	}
 }
 
+// What fetch has set is kept only with its batch.
+func TestAFailedBatchKeepsNothing(t *testing.T) {
+	t.Parallel()
+	fetch := func(c Context, out Sink) error { return errors.Join(c.State().SetInt("next", 3), out.AddString("e")) }
+	fails := errors.New("bad batch")
+	for name, process := range map[string]func(Context, Batch) error{
+		"at once": func(Context, Batch) error { return fails },
+		"when elements come again": func(c Context, in Batch) error {
+			if _, err := c.State().Get("p"); err == nil {
+				return fails
+			}
+			return errors.Join(c.State().SetInt("p", 1), in.Ack(0, AckRetry))
+		},
+	} {
+		f := &Fake{State: map[string]string{"next": "0"}}
+		if code := f.Dataflow(fetch, process); code != resultFailed || !maps.Equal(f.State, map[string]string{"next": "0"}) {
+			t.Errorf("fails %s: code %d, %v", name, code, f.State)
+		}
+	}
+}
+
 func three(_ Context, out Sink) error {
 	return errors.Join(out.AddString("done"), out.AddString("failed"), out.Add([]byte("again")), out.AddString("unmarked"))
 }

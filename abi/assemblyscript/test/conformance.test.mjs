@@ -130,9 +130,10 @@ describe("dataflow", () => {
   test("faults", async () => {
     const fail = await host("flowfail", { streaming: true }).dataflow(guest);
     assert.deepEqual([fail.code, fail.reason], [1, "bad batch"]);
+    assert.deepEqual(fail.lines, ["before", "after", "ended 1 bad batch"]);
     const panic = await host("flowpanic").dataflow(guest);
     assert.match(panic.reason, /^it broke/);
-    assert.deepEqual(panic.lines, ["processing"]);
+    assert.deepEqual(panic.lines, ["before", "processing"]);
   });
   test("marks: what is to be tried again comes again", async () => {
     const run = await host("flowack").dataflow(guest);

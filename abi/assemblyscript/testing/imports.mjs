@@ -14,7 +14,7 @@ const JOB = ["init", "run", "fetch", "process"];
 const STATE = ["run", "fetch", "process"];
 
 // Returns the imports of a module. host has the settings, run receives the output, and call says
-// which entry runs, with its memory and the state until it ends.
+// which entry runs, with its memory and the state as entries have left it.
 export function imports(host, run, call) {
   // A range of the memory; pointers and lengths are unsigned.
   const bytes = (at, length) => {

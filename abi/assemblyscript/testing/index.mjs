@@ -24,7 +24,8 @@ const defaults = {
   ended: undefined, endedReason: undefined,
   /** The input of wasmjob_completed: {succeeded, failed, skipped}; undefined: unknown. */
   fire: undefined,
-  /** key: value of the granted state, which runs change: a string, or a Uint8Array of what is not UTF-8; undefined: not granted. */
+  /** key: value of the granted state, which runs change if they, or their batches, succeed; undefined: not granted.
+   * A value is a string, or a Uint8Array of what is not UTF-8. */
   state: undefined,
   /** name: value of the granted secrets. */
   secrets: {},
@@ -70,49 +71,36 @@ export class FakeHost {
   }
 
   /** Runs a simple job, with its listeners before and after. */
-  async execute(module) {
-    const { run, call, has } = await this.#load(module);
-    if (has("wasmjob_before") && call("wasmjob_before", "run") !== 0) return run;
-    call("wasmjob_execute", "run");
-    const { code, reason } = run;
-    if (run.trap === null && has("wasmjob_after")) {
-      Object.assign(this, { ended: code, endedReason: reason || undefined });
-      call("wasmjob_after", "run");
-      Object.assign(this, { ended: undefined, endedReason: undefined });
-    }
-    Object.assign(run, { code, reason });
-    return run;
+  execute(module) {
+    return this.#attempt(module, ({ call }) => call("wasmjob_execute", "run"));
   }
 
   /** Calls a listener: before, after, started or completed. */
   async listen(module, name) {
-    const { run, call } = await this.#load(module);
-    call(`wasmjob_${name}`, "run");
+    const { run, call, keep } = await this.#load(module);
+    if (call(`wasmjob_${name}`, "run") === 0) keep();
     return run;
   }
 
-  /** Runs a dataflow job: one batch, or, if it is streaming, batches until an empty one. */
-  async dataflow(module) {
-    const { run, call } = await this.#load(module);
-    for (let batches = 0; ; batches++) {
-      run.batch = [];
-      if (call("wasmjob_fetch", "fetch") !== 0) {
-        if (run.code === 3 && batches > 0) run.code = 0;
-        return run;
+  /** Runs a dataflow job, with its listeners before and after: one batch, or, if it is streaming, batches until an empty one. */
+  dataflow(module) {
+    return this.#attempt(module, (guest) => {
+      const { run, call, keep, drop } = guest;
+      for (let batches = 0; ; batches++) {
+        run.batch = [];
+        const code = call("wasmjob_fetch", "fetch");
+        if (code !== 0 && code !== 3) return;
+        if (code === 3 || run.batch.length === 0) {
+          if (code === 0) keep();
+          else drop();
+          run.code = batches > 0 ? 0 : 3;
+          return;
+        }
+        if (processBatch(guest) !== 0) return;
+        keep();
+        if (!this.streaming || this.stop() !== 0) return;
       }
-      if (run.batch.length === 0) {
-        run.code = batches > 0 ? 0 : 3;
-        return run;
-      }
-      for (let again = false; ; again = true) {
-        run.acks = new Map();
-        if (call("wasmjob_process", "process") !== 0) return run;
-        const retried = run.batch.filter((_, i) => run.acks.get(i) === 2);
-        if (again || retried.length === 0) break;
-        run.batch = retried;
-      }
-      if (!this.streaming || this.stop() !== 0) return run;
-    }
+    });
   }
 
   /** Runs a strategy; `owners` holds its assignment. */
@@ -139,10 +127,30 @@ export class FakeHost {
     return run;
   }
 
-  // Instantiates a module. `call` calls an entry in a phase, and keeps the state if it returns 0.
+  // Runs the entries of a job between its listeners before and after.
+  async #attempt(module, entries) {
+    const guest = await this.#load(module);
+    const { run, call, has, keep } = guest;
+    if (has("wasmjob_before") && call("wasmjob_before", "run") !== 0) return run;
+    entries(guest);
+    const { code, reason } = run;
+    if (code === 0) keep(); // also if after traps
+    if (run.trap === null && has("wasmjob_after")) {
+      Object.assign(this, { ended: code, endedReason: reason || undefined });
+      call("wasmjob_after", "run");
+      Object.assign(this, { ended: undefined, endedReason: undefined });
+      if (code === 0 && run.trap === null) keep();
+    }
+    return Object.assign(run, { code, reason });
+  }
+
+  // Instantiates a module. `call` calls an entry in a phase, `keep` keeps what entries have
+  // set in the state since then, `drop` discards it.
   async #load(module) {
     const run = new Run();
-    const call = { phase: "init", memory: null, state: new Map() };
+    const call = { phase: "init", memory: null, state: null };
+    const drop = () => { call.state = new Map(Object.entries(this.state ?? {})); };
+    drop();
     const world = wasi(run, [], {});
     const instance = await WebAssembly.instantiate(await compile(module), {
       ...world.imports, wasmjob_v1: imports(this, run, call), env: env(run, call),
@@ -153,19 +161,31 @@ export class FakeHost {
     const enter = (name, phase) => {
       if (run.trap !== null) throw new Error("the instance is gone: it trapped before");
       call.phase = phase;
-      call.state = new Map(Object.entries(this.state ?? {}));
       try {
         run.code = exports[name]() ?? 0;
       } catch (e) {
         run.trap = String(e.message);
         run.code = null;
       }
-      if (run.code === 0 && this.state) this.state = Object.fromEntries(call.state);
       return run.code;
+    };
+    const keep = () => {
+      if (this.state) this.state = Object.fromEntries(call.state);
     };
     if (exports._initialize) enter("_initialize", "init");
     run.code = null;
-    return { run, call: enter, has: (name) => name in exports };
+    return { run, call: enter, keep, drop, has: (name) => name in exports };
+  }
+}
+
+// Calls process for the batch, and once more for the elements to be retried. Returns the last result.
+function processBatch({ run, call }) {
+  for (let again = false; ; again = true) {
+    run.acks = new Map();
+    const code = call("wasmjob_process", "process");
+    const retried = run.batch.filter((_, i) => run.acks.get(i) === 2);
+    if (code !== 0 || again || retried.length === 0) return code;
+    run.batch = retried;
   }
 }
 
