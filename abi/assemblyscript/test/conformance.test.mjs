@@ -119,6 +119,24 @@ describe("execute", () => {
   });
 });
 
+// Node's decoder replaces what is invalid as WHATWG says. The bytes are those at which its rules change.
+describe("text that is not UTF-8", () => {
+  const whole = (bytes) => new TextDecoder("utf-8", { ignoreBOM: true }).decode(Uint8Array.from(bytes));
+  const edges = [0x41, 0x7f, 0x80, 0x8f, 0x90, 0x9f, 0xa0, 0xbf, 0xc0, 0xc1, 0xc2, 0xdf, 0xe0, 0xe1, 0xed, 0xef, 0xf0, 0xf1, 0xf4, 0xf5, 0xff];
+  const all = [];
+  for (const a of edges) for (const b of edges) for (const c of edges) for (const d of edges) all.push(a, b, c, d, 0x0a);
+  const ends = [[0xc3], [0xe2, 0x82], [0xf0, 0x9f, 0x90], [0xf4]];
+  for (const bytes of [[...Buffer.from("caf\xe9 au lait, \xff<b>, end\xc3", "latin1")], all, ...ends]) {
+    test(`${bytes.length} bytes`, async () => {
+      const body = Uint8Array.from(bytes);
+      const run = await host("get:https://example.org/a", { http: () => ({ body }), maxResult: 1 << 24 }).execute(guest);
+      assert.equal(run.result, `200 ${whole(bytes)}`);
+      const param = Buffer.concat([Buffer.from("utf8:"), body]);
+      assert.equal((await host(param, { maxResult: 1 << 24 }).execute(guest)).result, whole(bytes));
+    });
+  }
+});
+
 describe("dataflow", () => {
   test("one batch, and streaming", async () => {
     const one = await host("flow:3").dataflow(guest);
