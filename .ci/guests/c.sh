@@ -48,6 +48,14 @@ program "$out/conformance/c-script.wasm" conformance/script.c
 # shellcheck disable=SC2086
 native "$work/conformance" $guest test/conformance_test.c
 tests conformance "$work/conformance"
+# The job in README.md must pass the test there. block HEADER prints the block that includes it.
+rm -rf "$work/readme" && mkdir "$work/readme"
+block() { awk -v with="#include \"$1\"" '/^```/ { if (index(text, with)) printf "%s", text; text = ""; next } { text = text $0 "\n" }' README.md; }
+block wasmjob.h >"$work/readme/job.c"
+block wasmjob_fake.h >"$work/readme/job_test.c"
+reactor "$work/readme/job.wasm" "$work/readme/job.c"
+native "$work/readme/test" "$work/readme/job.c" "$work/readme/job_test.c"
+"$work/readme/test" || { echo "c: README.md: its job does not pass its test"; exit 1; }
 bare "$work/bare.wasm" test/bare.c # without a C library: the test is that it links
 
 for folder in "$root"/plugins/examples/*-c; do
