@@ -6,8 +6,9 @@
  *     const run = await new FakeHost({ item: 1, total: 3 }).execute("build/job.wasm");
  *     assert.equal(run.result, "hello");
  *
- * It runs modules of any language. It has no limits of time, memory or size, and
- * does not validate modules: use `wasmjobd exec` and `wasmjobd test` for that.
+ * It runs modules of any language that need of WASI at most arguments, environment,
+ * output and exit; those of Go and TinyGo need more. It has no limits of time, memory
+ * or size, and does not validate modules: use `wasmjobd exec` and `wasmjobd test` for that.
  */
 import { readFile } from "node:fs/promises";
 import { imports } from "./imports.mjs";
@@ -76,10 +77,10 @@ export class FakeHost {
   }
 
   /** Calls a listener: before, after, started or completed. */
-  async listen(module, name) {
-    const { run, call, keep } = await this.#load(module);
-    if (call(`wasmjob_${name}`, "run") === 0) keep();
-    return run;
+  listen(module, name) {
+    return this.#run(module, ({ call, keep }) => {
+      if (call(`wasmjob_${name}`, "run") === 0) keep();
+    });
   }
 
   /** Runs a dataflow job, with its listeners before and after: one batch, or, if it is streaming, batches until an empty one. */
@@ -104,10 +105,8 @@ export class FakeHost {
   }
 
   /** Runs a strategy; `owners` holds its assignment. */
-  async shard(module) {
-    const { run, call } = await this.#load(module);
-    call("wasmjob_shard", "shard");
-    return run;
+  shard(module) {
+    return this.#run(module, ({ call }) => call("wasmjob_shard", "shard"));
   }
 
   /** Runs a script: `code` is its exit code, `result` its output, `reason` what it reported. */
@@ -128,20 +127,28 @@ export class FakeHost {
   }
 
   // Runs the entries of a job between its listeners before and after.
-  async #attempt(module, entries) {
+  #attempt(module, entries) {
+    return this.#run(module, (guest) => {
+      const { run, call, has, keep } = guest;
+      if (has("wasmjob_before") && call("wasmjob_before", "run") !== 0) return;
+      entries(guest);
+      const { code, reason } = run;
+      if (code === 0) keep(); // also if after traps
+      if (run.trap === null && has("wasmjob_after")) {
+        Object.assign(this, { ended: code, endedReason: reason || undefined });
+        call("wasmjob_after", "run");
+        Object.assign(this, { ended: undefined, endedReason: undefined });
+        if (code === 0 && run.trap === null) keep();
+      }
+      Object.assign(run, { code, reason });
+    });
+  }
+
+  // Runs entries in a new instance of a module. If that traps at its start, no entry is called.
+  async #run(module, entries) {
     const guest = await this.#load(module);
-    const { run, call, has, keep } = guest;
-    if (has("wasmjob_before") && call("wasmjob_before", "run") !== 0) return run;
-    entries(guest);
-    const { code, reason } = run;
-    if (code === 0) keep(); // also if after traps
-    if (run.trap === null && has("wasmjob_after")) {
-      Object.assign(this, { ended: code, endedReason: reason || undefined });
-      call("wasmjob_after", "run");
-      Object.assign(this, { ended: undefined, endedReason: undefined });
-      if (code === 0 && run.trap === null) keep();
-    }
-    return Object.assign(run, { code, reason });
+    if (guest.run.trap === null) entries(guest);
+    return guest.run;
   }
 
   // Instantiates a module. `call` calls an entry in a phase, `keep` keeps what entries have
@@ -159,7 +166,6 @@ export class FakeHost {
     if (!exports.wasmjob_abi_v1) throw new Error("the module does not export wasmjob_abi_v1");
     call.memory = world.memory = exports.memory;
     const enter = (name, phase) => {
-      if (run.trap !== null) throw new Error("the instance is gone: it trapped before");
       call.phase = phase;
       try {
         run.code = exports[name]() ?? 0;
