@@ -40,7 +40,7 @@ const (
 	ExportProcess = "wasmjob_process"
 	// ExportShard is the entry of a strategy: assigns items.
 	ExportShard = "wasmjob_shard"
-	// ExportBefore is an optional listener, called before the entry of each run, in the same Wasm instance.
+	// ExportBefore is an optional listener, called once before the entry of each run, in the instance of execute or fetch.
 	ExportBefore = "wasmjob_before"
 	// ExportAfter is an optional listener, called after the entry of each run, in the same Wasm instance.
 	ExportAfter = "wasmjob_after"

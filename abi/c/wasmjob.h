@@ -127,6 +127,9 @@ WASMJOB_EXPORT(wasmjob_execute) int32_t wasmjob_execute(void);
 WASMJOB_EXPORT(wasmjob_fetch) int32_t wasmjob_fetch(void);
 WASMJOB_EXPORT(wasmjob_process) int32_t wasmjob_process(void);
 WASMJOB_EXPORT(wasmjob_shard) int32_t wasmjob_shard(void);
+/* Runs once, in the instance of execute or fetch. It does not run in other instances
+ * that process gets, with concurrency or after a trap: prepare what each instance
+ * needs in a constructor, which _initialize of a reactor calls. */
 WASMJOB_EXPORT(wasmjob_before) int32_t wasmjob_before(void);
 WASMJOB_EXPORT(wasmjob_after) int32_t wasmjob_after(void);
 WASMJOB_EXPORT(wasmjob_started) int32_t wasmjob_started(void);

@@ -103,6 +103,10 @@ macro_rules! strategy {
 
 /// Makes a function a listener that is called before the entry of each run: `fn(&Context)
 /// -> Result`. If it does not succeed, the run ends with its result.
+///
+/// In a dataflow job it runs once, in the instance of fetch. It does not run in other
+/// instances that process gets, with `concurrency` or after a trap: prepare what each
+/// instance needs on first use, as [`LazyLock`](std::sync::LazyLock) does.
 #[macro_export]
 macro_rules! before {
     ($f:expr) => {

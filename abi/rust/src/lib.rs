@@ -33,11 +33,11 @@
 //! cargo build --release --target wasm32-unknown-unknown
 //! ```
 //!
-//! The function runs once per item and attempt, each time in a new instance: statics are
-//! lost. `Ok` is success. Any error, also of the crate `anyhow`, fails the run with its
-//! text and the texts of its causes. A [`Failure`] can request another attempt, say that
-//! there was nothing to do, or set a code that the author defines. The text and position
-//! of a panic reach the host.
+//! The function runs once per item and attempt, usually in a new instance: statics are
+//! lost, [`State`] is kept. `Ok` is success. Any error, also of the crate `anyhow`, fails
+//! the run with its text and the texts of its causes. A [`Failure`] can request another
+//! attempt, say that there was nothing to do, or set a code that the author defines. The
+//! text and position of a panic reach the host.
 //!
 //! | macro | entry | is given |
 //! |---|---|---|

@@ -5,6 +5,10 @@
 //
 // If it returns an error, that is the result of the run, and the entry is not called:
 // with wasmjob.Skip it declines a run.
+//
+// In a dataflow job it runs once, in the instance of fetch. It does not run in other
+// instances that process gets, with concurrency or after a trap: prepare what each
+// instance needs in init.
 package before
 
 import wasmjob "github.com/wasmjob/wasmjob/abi/go"
