@@ -27,6 +27,7 @@ const { binary: guest, stderr } = await asc.compileString(`
   export function wasmjob_before(): i32 { return end(0x62); }
   export function wasmjob_execute(): i32 { return end(0x65); }
   export function wasmjob_after(): i32 { return end(0x61); }
+  export function wasmjob_completed(): i32 { return end(0x63); }
   export function wasmjob_fetch(): i32 {
     if (fetched++ > 0) return end(0x67);
     add(name, 1);
@@ -71,4 +72,10 @@ test("a listener keeps what it sets if it succeeds", async () => {
     await h.listen(guest, "after");
     assert.deepEqual(Object.keys(h.state), kept);
   }
+});
+
+test("a listener of a fire has no state", async () => {
+  const h = new FakeHost({ state: {} });
+  await h.listen(guest, "completed");
+  assert.deepEqual(h.state, {});
 });

@@ -10,7 +10,7 @@ const NUMBERS = {
 };
 const HOST_MINOR = 107, OUTCOME = 112, FIRE = { 113: "succeeded", 114: "failed", 115: "skipped" };
 const NOT_IN_STRATEGIES = [2, 4, 5, 9];
-const JOB = ["init", "run", "fetch", "process"];
+const JOB = ["init", "run", "fire", "fetch", "process"];
 const STATE = ["run", "fetch", "process"];
 
 // Returns the imports of a module. host has the settings, run receives the output, and call says

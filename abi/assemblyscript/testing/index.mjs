@@ -79,7 +79,8 @@ export class FakeHost {
   /** Calls a listener: before, after, started or completed. */
   listen(module, name) {
     return this.#run(module, ({ call, keep }) => {
-      if (call(`wasmjob_${name}`, "run") === 0) keep();
+      const ofFire = name === "started" || name === "completed"; // it has no item, and so no state
+      if (call(`wasmjob_${name}`, ofFire ? "fire" : "run") === 0) keep();
     });
   }
 
