@@ -206,6 +206,35 @@ func TestReady(t *testing.T) {
 	}
 }
 
+// While tokens cannot be checked, a token that was right is enough for the metrics, and to learn
+// what the server lacks.
+func TestMonitoringWithoutARegistry(t *testing.T) {
+	t.Parallel()
+	h, _ := guarded(Options{
+		Checks: func() []Check { return []Check{{"registry", "it is away"}} },
+		Authenticate: func(_ context.Context, token string) (operator.Caller, error) {
+			c, _ := known(t.Context(), token)
+			return c, &host.Error{Code: host.Unavailable, Msg: "read the tokens"}
+		},
+	})
+	for i, tt := range []struct {
+		path, token string
+		status      int
+		says        string
+	}{
+		{metricsPath, "viewer", http.StatusOK, ""},
+		{metricsPath, "expired", http.StatusServiceUnavailable, "read the tokens"},
+		{readyPath, "viewer", http.StatusServiceUnavailable, "registry: it is away"},
+		{readyPath, "expired", http.StatusServiceUnavailable, "the server is not ready"},
+		{"/api/v1/jobs", "viewer", http.StatusServiceUnavailable, "read the tokens"},
+	} {
+		w := sent(t, h, http.MethodGet, tt.path, fmt.Sprintf("10.0.0.%d:1", i), "Authorization: Bearer "+tt.token)
+		if w.Code != tt.status || !strings.Contains(w.Body.String(), tt.says) {
+			t.Errorf("%s for %s is answered %d %s", tt.path, tt.token, w.Code, w.Body)
+		}
+	}
+}
+
 // Callers, and addresses with wrong tokens, have to wait if they ask too often; others do not.
 func TestTooMany(t *testing.T) {
 	t.Parallel()

@@ -20,7 +20,7 @@ import (
 
 // Authenticate returns the caller that a token belongs to. An error of the code Denied
 // means that the token is wrong, has expired or was revoked. Any other error means that it
-// cannot be checked now.
+// cannot be checked now; the caller is then the one it last belonged to, if that is known.
 type Authenticate func(ctx context.Context, token string) (operator.Caller, error)
 
 // Rate limits of callers. Normal work stays below them.
@@ -62,8 +62,8 @@ func (h *Handler) admit(r *http.Request) (visitor, error) {
 		return visitor{}, h.unnamed(from, now, nil)
 	}
 	v, err := h.identify(r)
-	if e, ok := errors.AsType[*host.Error](err); ok && e.Code == host.Unavailable && isOpen(r.URL.Path) {
-		v, err = visitor{}, nil // the sender cannot be identified now
+	if e, ok := errors.AsType[*host.Error](err); ok && e.Code == host.Unavailable {
+		v, err = unchecked(r, v, err)
 	}
 	if e, ok := errors.AsType[*host.Error](err); ok && e.Code == host.Denied {
 		err = unauthenticated(e.Error())
@@ -85,6 +85,19 @@ func (h *Handler) admit(r *http.Request) (visitor, error) {
 		return v, tooMany("requests come from this caller", wait)
 	}
 	return v, nil
+}
+
+// unchecked returns the sender of a request whose token cannot be checked now. Probes are
+// answered all the same. So are metrics, to who had the token last, since monitoring has to
+// see that the registry is away. Other requests are refused for the reason why.
+func unchecked(r *http.Request, last visitor, why error) (visitor, error) {
+	if last.Role == "" {
+		last = visitor{}
+	}
+	if isOpen(r.URL.Path) || r.URL.Path == metricsPath && last.Role.May(operator.View) {
+		return last, nil
+	}
+	return visitor{}, why
 }
 
 // identify returns the sender of a request by the signature of a server, a token or the

@@ -77,7 +77,8 @@ func NewKeyring(r registry.Registry, namespace string, log *slog.Logger) *Keyrin
 
 // Check returns the caller with a token. If the token is not accepted, the error has the
 // code Denied and wraps ErrToken. While the server cannot know which tokens are valid, it
-// accepts none, and the code is Unavailable.
+// accepts none, and the code is Unavailable; the caller is then the one who had the token when
+// the server last knew, if any.
 func (k *Keyring) Check(token string) (Caller, error) {
 	hash, err := hashOf(token)
 	if err != nil {
@@ -85,22 +86,25 @@ func (k *Keyring) Check(token string) (Caller, error) {
 	}
 	k.mu.RLock()
 	defer k.mu.RUnlock()
-	if why := k.unsure(); why != "" {
-		return Caller{}, failf(host.Unavailable, nil, "no token is accepted at present: %s; try again", why)
-	}
 	var found clustertree.Token
 	for i, have := range k.hashes { // all of them, so that the time reveals nothing
 		if subtle.ConstantTimeCompare(have, hash[:]) == 1 {
 			found = k.tokens.All[i]
 		}
 	}
+	var caller Caller
 	switch {
 	case found.Name == "":
-		return Caller{}, failf(host.Denied, ErrToken, "the token is not known to this cluster; it was revoked, or is of another one")
+		err = failf(host.Denied, ErrToken, "the token is not known to this cluster; it was revoked, or is of another one")
 	case expired(found, k.clock.now()):
-		return Caller{}, failf(host.Denied, ErrToken, "token %s has expired; ask for a new one", found.Name)
+		err = failf(host.Denied, ErrToken, "token %s has expired; ask for a new one", found.Name)
+	default:
+		caller = Caller{found.Name, Role(found.Role)}
 	}
-	return Caller{found.Name, Role(found.Role)}, nil
+	if why := k.unsure(); why != "" {
+		err = failf(host.Unavailable, nil, "no token is accepted at present: %s; try again", why)
+	}
+	return caller, err
 }
 
 // unsure says why the tokens in memory may be outdated; empty: they are not. mu is held.

@@ -123,6 +123,9 @@ func TestTokensWithoutARegistry(t *testing.T) {
 		wantToken(t, k, "within the time-out", secret, "ann viewer")
 		time.Sleep(1 * time.Nanosecond)
 		wantToken(t, k, "after it", secret, string(host.Unavailable))
+		if c, _ := k.Check(secret); c != (Caller{"ann", RoleViewer}) {
+			t.Errorf("whose token it was is forgotten: %+v", c)
+		}
 		wantToken(t, k, "what is no token", "wjd_x", string(host.Denied))
 		away.setCut(false)
 		synctest.Wait()
