@@ -53,7 +53,7 @@ type historyVerb struct {
 
 // withFlag adds the flag for the histories of other servers.
 func (h *historyVerb) withFlag(c *cobra.Command) {
-	c.Flags().StringArrayVar(&h.with, "with", nil, "history.db of another server of the cluster, or a copy of it; repeat the flag for each server")
+	c.Flags().StringArrayVar(&h.with, "with", nil, "history.db of another server of the cluster, or a copy that sqlite3 made of it by .backup; repeat the flag for each server")
 }
 
 // load reads the configuration and checks that its history exists.
