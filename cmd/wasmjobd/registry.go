@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/wasmjob/wasmjob/host/config"
@@ -29,6 +31,16 @@ func withRegistry(f *config.File, access config.Access, readOnly bool, log *slog
 	log.Info("the registry is a ZooKeeper", "servers", strings.Join(f.Registry.Servers, ","), "chroot", f.Registry.Chroot, "namespace", f.Registry.Namespace,
 		"digest", access.Digest != "", "tls", access.TLS != nil)
 	return errors.Join(do(r), r.Close())
+}
+
+// warnOfUnused warns if a server on ZooKeeper has a registry inside, from an earlier configuration.
+// Whoever changed that may think that the server goes on with what is in there.
+func warnOfUnused(dataDir string, log *slog.Logger) {
+	unused := filepath.Join(dataDir, "registry") // of host.OpenRegistry
+	if _, err := os.Stat(unused); err == nil {
+		log.Warn("this server has a registry inside that it does not use, since [registry] names a ZooKeeper: pauses, tokens, state of guests and jobs without a file stay there; move the directory away when nothing in it is needed",
+			"directory", unused)
+	}
 }
 
 // serverIP returns the address that identifies this server in a shared registry. chosen is false if

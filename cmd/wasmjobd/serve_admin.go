@@ -36,6 +36,7 @@ func withServed(ctx context.Context, reload *reloader, access config.Access, row
 		return do(r, shared)
 	}
 	if f.Registry.Kind == config.ZooKeeper {
+		warnOfUnused(f.Server.DataDir, log)
 		const readOnly = false
 		return withRegistry(f, access, readOnly, log, func(r registry.Registry) error {
 			shared := operator.NewSharedSession(r, f.Registry.Namespace)
