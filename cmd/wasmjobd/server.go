@@ -134,7 +134,8 @@ func awaitDrained(ctx context.Context, op cluster, ip string) error {
 func serverUndrain(o *operatorVerb) *cobra.Command {
 	return &cobra.Command{
 		Use: "undrain ADDRESS|ID", Short: "End the drain of a server", Args: cobra.ExactArgs(1),
-		Long: "The server gets items again, except for jobs for which it was disabled before.",
+		Long: "The server gets items again, except for jobs for which it was disabled before the\n" +
+			"drain or during it.",
 		RunE: func(c *cobra.Command, args []string) error {
 			ip := ipOf(args[0])
 			return o.ask(c.Context(), func(ctx context.Context, _ *config.File, op cluster) error {

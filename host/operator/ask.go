@@ -29,6 +29,8 @@ type request struct {
 	// has changed meanwhile.
 	wish func(*protocol.View) (protocol.Ask, deed, error)
 	once *once // nil: no idempotency key
+	// also returns operations that are written in the same transaction; nil: there are none.
+	also func(context.Context) ([]registry.Op, error)
 	// direct replaces wish if the core has no such request: it returns the transaction.
 	direct func(*protocol.View, layout.Layout) ([]registry.Op, deed, error)
 	single bool // a repeat may take effect twice, so a try with an unknown outcome is not repeated
@@ -122,6 +124,13 @@ func (o *Operator) opsOf(ctx context.Context, r request, v *protocol.View, l lay
 		if ops, err = r.once.ops(ctx, o, name); err != nil || r.once.again { // again: an earlier request has done it
 			return nil, deed{}, err
 		}
+	}
+	if r.also != nil {
+		more, err := r.also(ctx)
+		if err != nil {
+			return nil, deed{}, err
+		}
+		ops = append(ops, more...)
 	}
 	if r.direct != nil {
 		more, d, err := r.direct(v, l)

@@ -47,8 +47,8 @@ func drainOf(d *clustertree.Drain) *Drain {
 	return &Drain{By: d.By, Why: d.Why, Since: time.UnixMilli(d.Since)}
 }
 
-// addDrains adds to disabled servers in reports the drain that has disabled them. A server that was
-// disabled for a job before its drain gets none, since it stays disabled after the drain.
+// addDrains adds to disabled servers in reports the drain that has disabled them. A server that an
+// operator has disabled for a job as well gets none, since it stays disabled after the drain.
 func (o *Operator) addDrains(ctx context.Context, jobs []JobReport) error {
 	disabled := func(s ServerState) bool { return s.Disabled }
 	if !slices.ContainsFunc(jobs, func(j JobReport) bool { return slices.ContainsFunc(j.Servers, disabled) }) {
@@ -146,11 +146,11 @@ func (o *Operator) Drain(ctx context.Context, ip, why string) (set, unread []str
 	if err != nil {
 		return nil, nil, err
 	}
-	return o.switchServers(ctx, ip, true, nil)
+	return o.switchServers(ctx, ip, true, nil, o.drainServer)
 }
 
 // Undrain ends a drain: it enables the servers at an address for all jobs except those for which
-// they were disabled before the drain. A repeated Undrain continues an interrupted one. It returns
+// they were disabled before the drain, or by an operator during it. A repeated Undrain continues an interrupted one. It returns
 // the jobs as Drain does.
 func (o *Operator) Undrain(ctx context.Context, ip string) (set, unread []string, err error) {
 	var kept []string // jobs for which the address stays disabled
@@ -170,7 +170,7 @@ func (o *Operator) Undrain(ctx context.Context, ip string) (set, unread []string
 	if err != nil {
 		return nil, nil, err
 	}
-	if set, unread, err = o.switchServers(ctx, ip, false, kept); err != nil {
+	if set, unread, err = o.switchServers(ctx, ip, false, kept, o.drainServer); err != nil {
 		return set, unread, failf(host.CodeOf(err), err, "server %s is not drained any more, and still disabled for some jobs: undrain it again", ip)
 	}
 	d.unaudited = true // the first transaction has written the row
@@ -212,9 +212,38 @@ func (o *Operator) jobsNow(ctx context.Context) ([]JobReport, error) {
 	return o.Jobs(ctx)
 }
 
-// switchServers calls setServer for every job that lists the address and is not in except. unread
-// are jobs whose configuration could not be read.
-func (o *Operator) switchServers(ctx context.Context, ip string, disabled bool, except []string) (set, unread []string, err error) {
+// drainServer disables the servers at an address for a job until the drain ends, or enables them
+// when it ends.
+func (o *Operator) drainServer(ctx context.Context, name, ip string, disabled bool) error {
+	return o.askServer(ctx, name, ip, disabled, nil)
+}
+
+// keepDisabled returns the operation by which the servers at an address stay disabled for a job
+// after the drain; none if they stay so anyway.
+func (o *Operator) keepDisabled(ctx context.Context, name, ip string) ([]registry.Op, error) {
+	what := "disable a server of job " + name
+	all, n, err := o.readDrains(ctx, what)
+	switch {
+	case host.CodeOf(err) == host.Refused: // unreadable, which keeps nobody from disabling a server
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	d := all.Find(ip)
+	if d == nil || slices.Contains(d.Kept, name) {
+		return nil, nil
+	}
+	next := *d
+	next.Kept = append(slices.Clip(d.Kept), name)
+	if !all.Put(next) {
+		return nil, failf(host.Refused, nil, "%s: there is no room to note that server %s stays disabled after its drain; undrain it first", what, ip)
+	}
+	return []registry.Op{setOrCreate(o.tree.Drains(), n, all.Encode())}, nil
+}
+
+// switchServers calls by for every job that lists the address and is not in except. unread are
+// jobs whose configuration could not be read.
+func (o *Operator) switchServers(ctx context.Context, ip string, disabled bool, except []string, by func(ctx context.Context, name, ip string, disabled bool) error) (set, unread []string, err error) {
 	jobs, err := o.jobsNow(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -228,7 +257,7 @@ func (o *Operator) switchServers(ctx context.Context, ip string, disabled bool, 
 		if slices.Contains(except, j.Name) || !slices.ContainsFunc(j.Servers, func(s ServerState) bool { return s.IP == ip }) {
 			continue
 		}
-		if err := o.setServer(ctx, j.Name, ip, disabled); err != nil {
+		if err := by(ctx, j.Name, ip, disabled); err != nil {
 			return set, unread, err
 		}
 		set = append(set, j.Name)
@@ -320,7 +349,7 @@ func (o *Operator) drainJoined(ctx context.Context, ip string, drains registry.N
 	defer func() { o.unless = nil }()
 	for i := range jobs {
 		if j := &jobs[i]; j.Config != nil && slices.Contains(j.Servers, ServerState{IP: ip}) { // enabled
-			if err := o.SetServer(ctx, j.Name, ip, true); err != nil {
+			if err := o.drainServer(ctx, j.Name, ip, true); err != nil {
 				return err
 			}
 		}

@@ -110,6 +110,44 @@ func TestDrain(t *testing.T) {
 	})
 }
 
+// What an operator disables during a drain stays disabled after it, in each of the three ways.
+func TestDisabledDuringADrain(t *testing.T) {
+	t.Parallel()
+	const ip = "10.0.0.1"
+	for what, disable := range map[string]func(context.Context, *Operator) error{
+		"the job":                func(ctx context.Context, o *Operator) error { return o.SetJob(ctx, javatest.Name, true) },
+		"the server for the job": func(ctx context.Context, o *Operator) error { return o.SetServer(ctx, javatest.Name, ip, true) },
+		"the server": func(ctx context.Context, o *Operator) error {
+			_, _, err := o.SetServers(ctx, ip, true)
+			return err
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			o := operate(t, passing(t))
+			javatest.Write(t, o.session, javatest.Config(nil))
+			put(t, o, registry.Set, javatest.Node("servers", ip), "")
+			if err := errors.Join(second(o.Drain(t.Context(), ip, "")), disable(t.Context(), o), disable(t.Context(), o)); err != nil {
+				t.Fatal(err)
+			}
+			one, err := o.Job(t.Context(), javatest.Name)
+			if err != nil || len(one.Drained()) != 0 {
+				t.Errorf("during the drain: %v, %+v", err, one.Servers)
+			}
+			if set, _, err := o.Undrain(t.Context(), ip); err != nil || len(set) != 0 {
+				t.Errorf("undrained for %v: %v", set, err)
+			}
+			one, err = o.Job(t.Context(), javatest.Name)
+			if err != nil || !slices.Contains(one.Servers, ServerState{IP: ip, Disabled: true}) {
+				t.Errorf("after the drain: %v, %+v", err, one.Servers)
+			}
+			if err := errors.Join(o.SetServer(t.Context(), javatest.Name, ip, false), o.Close()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
 func second(_, _ []string, err error) error { return err }
 
 // Reports on jobs work without readable drains, which would only add reasons to them.
@@ -164,6 +202,9 @@ func TestDrainsOfANewerRelease(t *testing.T) {
 	}
 	_, err = o.Servers(t.Context())
 	wantCode(t, "servers", err, host.Refused)
+	if err := o.SetJob(t.Context(), javatest.Name, true); err != nil {
+		t.Error("they keep an operator from disabling a job:", err)
+	}
 	if err := o.Close(); err != nil {
 		t.Error(err)
 	}

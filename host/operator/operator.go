@@ -96,11 +96,21 @@ func (o *Operator) SetServer(ctx context.Context, name, ip string, disabled bool
 	return o.setServer(ctx, name, ip, disabled)
 }
 
-// setServer is SetServer without regard to drains.
+// setServer is SetServer even at a drained address. What it disables stays so after the drain.
 func (o *Operator) setServer(ctx context.Context, name, ip string, disabled bool) error {
+	var also func(context.Context) ([]registry.Op, error)
+	if disabled {
+		also = func(ctx context.Context) ([]registry.Op, error) { return o.keepDisabled(ctx, name, ip) }
+	}
+	return o.askServer(ctx, name, ip, disabled, also)
+}
+
+// askServer writes a request about the servers at an address, with the operations of also, if
+// that is not nil.
+func (o *Operator) askServer(ctx context.Context, name, ip string, disabled bool, also func(context.Context) ([]registry.Op, error)) error {
 	what := verb{verbOf(disabled) + " a server of", "job " + verbOf(disabled)}
 	a := protocol.AskServer{IP: ip, Disabled: disabled}
-	return o.askBy(ctx, request{verb: what, job: name, about: a, wish: func(v *protocol.View) (protocol.Ask, deed, error) {
+	return o.askBy(ctx, request{verb: what, job: name, about: a, also: also, wish: func(v *protocol.View) (protocol.Ask, deed, error) {
 		if !slices.ContainsFunc(v.Servers, func(s protocol.Server) bool { return s.IP == ip }) {
 			return nil, deed{}, failf(host.NotFound, nil, "%s job %s: there is no such server: %s", what.words, name, ip)
 		}
@@ -148,7 +158,7 @@ func (o *Operator) SetServers(ctx context.Context, ip string, disabled bool) (se
 	if err := o.notDrained(ctx, ip, disabled); err != nil {
 		return nil, nil, err
 	}
-	set, unread, err = o.switchServers(ctx, ip, disabled, nil)
+	set, unread, err = o.switchServers(ctx, ip, disabled, nil, o.setServer)
 	if err != nil {
 		return set, unread, err
 	}

@@ -27,8 +27,8 @@ type Drain struct {
 	By     string `json:"by"`
 	Why    string `json:"why,omitempty"`
 	Since  int64  `json:"since"`
-	// Kept are the jobs for which the server was disabled before the drain, and stays so
-	// after it.
+	// Kept are the jobs for which the server was disabled before the drain, or by an operator
+	// during it, and stays so after it.
 	Kept []string `json:"kept,omitempty"`
 	// Ending: the server is being enabled again. Once that is done for all other jobs, the
 	// drain is removed.
