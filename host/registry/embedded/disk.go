@@ -75,11 +75,14 @@ func (d *dir) list() ([]string, error) {
 
 func (d *dir) read(name string) ([]byte, error) { return os.ReadFile(d.path(name)) }
 
-// create creates an empty file for appending; only this user may read it.
+// create creates an empty file for appending; only the owner of the directory may read it.
 func (d *dir) create(name string) (file, error) {
 	f, err := os.OpenFile(d.path(name), os.O_CREATE|os.O_TRUNC|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, err
+	}
+	if err := giveToOwner(d.path(name)); err != nil {
+		return nil, errors.Join(err, f.Close(), d.remove(name))
 	}
 	return osFile{f}, nil
 }

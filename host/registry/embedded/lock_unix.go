@@ -24,7 +24,10 @@ func lockFile(name string) (*os.File, error) {
 		}
 		return nil, errors.Join(err, f.Close())
 	}
-	err = f.Truncate(0)
+	err = giveToOwner(name)
+	if err == nil {
+		err = f.Truncate(0)
+	}
 	if err == nil {
 		_, err = fmt.Fprintf(f, "process %d\n", os.Getpid())
 	}
