@@ -13,26 +13,26 @@ import (
 
 const unitFile = "../../docs/systemd/wasmjobd.service"
 
-// unitKeys returns the keys of the unit's service that have a value.
-func unitKeys(t *testing.T) map[string]string {
+// readUnit returns the text of the unit, and the keys of its service that have a value.
+func readUnit(t *testing.T) (text string, keys map[string]string) {
 	t.Helper()
-	text, err := os.ReadFile(unitFile)
+	b, err := os.ReadFile(unitFile)
 	if err != nil {
 		t.Fatal(err)
 	}
-	keys := map[string]string{}
-	for line := range strings.Lines(string(text)) {
+	text, keys = string(b), map[string]string{}
+	for line := range strings.Lines(text) {
 		if key, value, ok := strings.Cut(strings.TrimSpace(line), "="); ok && !strings.HasPrefix(key, "#") {
 			keys[key] = value
 		}
 	}
-	return keys
+	return text, keys
 }
 
 // The unit starts this program correctly.
 func TestUnitStartsThisProgram(t *testing.T) {
 	t.Parallel()
-	keys := unitKeys(t)
+	text, keys := readUnit(t)
 	for key, want := range map[string]string{
 		"Type": "notify", "NotifyAccess": "main", "KillMode": "mixed", "StateDirectory": "wasmjobd", "TimeoutStartSec": "infinity",
 		"RestartPreventExitStatus": strconv.Itoa(exitInvalid), "ExecReload": "/bin/kill -HUP $MAINPID", "ProtectSystem": "strict", "NoNewPrivileges": "yes",
@@ -54,8 +54,11 @@ func TestUnitStartsThisProgram(t *testing.T) {
 			t.Errorf("serve has no flag --%s", name)
 		}
 	}
-	if i := slices.Index(args, "--data-dir"); i < 0 || args[i+1] != "/var/lib/"+keys["StateDirectory"] {
-		t.Errorf("%q is not the directory that the service may write to", args)
+	if slices.Contains(args, "--data-dir") {
+		t.Errorf("%q: other commands do not find a server whose file does not name its directory", args)
+	}
+	if want := `data_dir = "/var/lib/` + keys["StateDirectory"] + `"`; !strings.Contains(text, want) {
+		t.Errorf("it does not ask for the directory that the service may write to: %s", want)
 	}
 }
 
@@ -66,14 +69,11 @@ func TestSystemdReadsTheUnit(t *testing.T) {
 	if err != nil {
 		t.Skip("left out: systemd-analyze is missing; apt-get install systemd")
 	}
-	text, err := os.ReadFile(unitFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text, _ := readUnit(t)
 	// Program and user do not exist on this machine.
 	here := strings.NewReplacer("/usr/bin/wasmjobd ", "/bin/true ", "User=wasmjobd", "User=root", "Group=wasmjobd", "Group=root")
 	path := filepath.Join(t.TempDir(), "wasmjobd.service")
-	if err := os.WriteFile(path, []byte(here.Replace(string(text))), 0o600); err != nil {
+	if err := os.WriteFile(path, []byte(here.Replace(text)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if out, err := exec.CommandContext(t.Context(), analyze, "verify", "--man=no", path).CombinedOutput(); err != nil || len(out) > 0 {
