@@ -55,7 +55,7 @@ func (h *Host) openCommands(ctx context.Context) (done func(), err error) {
 	}
 	// Open takes little time; if a signal cancelled it, its error would look like a process
 	// that does not end.
-	commands, err := native.Open(context.WithoutCancel(ctx), native.Options{Dir: dir, Lock: lock, Supervisor: h.o.Supervisor, Log: h.o.Log})
+	commands, err := native.Open(context.WithoutCancel(ctx), native.Options{Dir: dir, Lock: lock, Supervisor: h.o.Supervisor, Allowed: h.o.NativeScripts, Log: h.o.Log})
 	if err != nil {
 		return done, failf(Refused, errors.Join(err, lock.Close()), "end the commands of an earlier server, see %s", dir)
 	}

@@ -30,7 +30,9 @@ type Options struct {
 	Lock *os.File
 	// Supervisor is the command line of a program that calls Supervise.
 	Supervisor []string
-	Log        *slog.Logger
+	// Allowed: commands may run; else Open only ends those of an earlier server.
+	Allowed bool
+	Log     *slog.Logger
 }
 
 // Commands are the commands that one server runs.
@@ -70,7 +72,11 @@ func Open(ctx context.Context, o Options) (*Commands, error) {
 	}
 	c.parentGroup, err = ownGroup(ctx, o.Dir, mark)
 	if err != nil {
-		o.Log.Debug("commands get no control group", "reason", err)
+		level := slog.LevelDebug
+		if o.Allowed {
+			level = slog.LevelWarn
+		}
+		o.Log.Log(ctx, level, "commands get no control group, so what they leave running may outlive a killed server", "reason", err)
 	}
 	return c, nil
 }

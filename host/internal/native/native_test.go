@@ -47,6 +47,31 @@ func open(t *testing.T, dir string) *Commands {
 	return c
 }
 
+// Operators learn that commands get no control group, unless none may run.
+func TestMissingControlGroupIsLogged(t *testing.T) {
+	t.Parallel()
+	for allowed, want := range map[bool]string{true: "level=WARN", false: "level=DEBUG"} {
+		lock, err := os.Create(filepath.Join(t.TempDir(), "lock"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var log strings.Builder
+		o := Options{Dir: filepath.Join(t.TempDir(), "missing"), Lock: lock, Allowed: allowed} // where no group can be noted
+		o.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+		c, err := Open(t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Close()
+		if text := log.String(); !strings.Contains(text, want+` msg="commands get no control group`) {
+			t.Errorf("allowed: %t: the log is %q", allowed, text)
+		}
+		if err := lock.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func call(t *testing.T, line string) (*Command, job.Call) {
 	t.Helper()
 	return callOf(t, open(t, t.TempDir()), line)
