@@ -223,13 +223,16 @@ func (r *reloader) read(running *config.File) (*config.File, []error) {
 	return next, beyond(running, next)
 }
 
-// beyond returns the faults of next that come from settings which change only at a restart. Grants of
-// its jobs must be within the grant limits of running, and must not reach its private files. Private
-// files that are new in next, such as those of new secrets, must not be where running guests may be
-// granted a directory.
+// beyond returns the faults of next that come from settings which change only at a restart. Its jobs
+// may have commands only if running allows them. Their grants must be within the grant limits of
+// running, and must not reach its private files. Private files that are new in next, such as those of
+// new secrets, must not be where running guests may be granted a directory.
 func beyond(running, next *config.File) (faults []error) {
 	allow, own := running.Host.Allow, running.Private()
 	for _, c := range next.Jobs {
+		if c.Command != "" && !running.Host.NativeScripts {
+			faults = append(faults, fmt.Errorf("job %s: commands of the operating system are not allowed in the configuration that the server was started with; restart it", c.Name))
+		}
 		for _, e := range allow.Violations(c.Allow, own) {
 			faults = append(faults, fmt.Errorf("job %s: %s in the configuration that the server was started with; restart it", c.Name, e.Why))
 		}
