@@ -248,7 +248,7 @@ var valueKeys = []struct {
 	{"`" + clustertree.NodeDrains + "`", [][2]string{
 		{"drains", "the drains, at most " + strconv.Itoa(clustertree.MaxDrains) + ", ascending by `server`; each with `by`, `why` and `since`"},
 		{"server", "address of the drained servers"},
-		{"kept", "jobs for which the server was disabled before the drain, and stays so after it"},
+		{"kept", "jobs for which the server was disabled before the drain, or by an operator during it, and stays so after it"},
 		{"ending", "the drain is being ended: the server is enabled job by job"},
 	}},
 	{"`" + clustertree.NodeVersions + "`", [][2]string{
