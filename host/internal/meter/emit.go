@@ -32,7 +32,7 @@ func (m *module) rewriteCode() error {
 		m.emit(&body, i)
 		m.code.b = binary.AppendUvarint(m.code.b, uint64(len(body.b)))
 		m.code.b = append(m.code.b, body.b...)
-		if m.analysis.bytes()+2*uint64(len(m.code.b)) > m.maxMemory { // assemble copies the code
+		if m.bytes()+2*uint64(len(m.code.b)) > m.maxMemory { // assemble copies the code
 			return ErrMemory
 		}
 	}

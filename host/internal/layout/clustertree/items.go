@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 )
 
@@ -14,9 +15,9 @@ type Span struct{ First, Last int }
 // MarshalJSON implements json.Marshaler.
 func (s Span) MarshalJSON() ([]byte, error) {
 	if s.First == s.Last {
-		return json.Marshal(s.First)
+		return fmt.Appendf(nil, "%d", s.First), nil
 	}
-	return json.Marshal([]int{s.First, s.Last})
+	return fmt.Appendf(nil, "[%d,%d]", s.First, s.Last), nil
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
