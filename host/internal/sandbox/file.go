@@ -21,6 +21,7 @@ type openFile struct {
 	append        bool
 	listedEntries int    // entries since the last rewind
 	listedBytes   uint64 // their memory
+	listFailed    bool   // since the last rewind: entries were read that the guest did not get
 }
 
 // checkOpened checks what was opened, and truncates it if requested, after it is
@@ -148,11 +149,15 @@ func (f *openFile) Readdir(n int) ([]wasi.Dirent, wasi.Errno) {
 	if !f.dir {
 		return nil, wasi.ENOTDIR
 	}
+	if f.listFailed { // to go on would leave entries out without a word
+		return nil, wasi.ERANGE
+	}
 	room := maxListedEntries - f.root.listedEntries
 	if n <= 0 || n > room {
 		n = room + 1 // one more shows that the limit is exceeded
 	}
 	var out []wasi.Dirent
+	f.listFailed = true // until all are read
 	for len(out) < n {
 		if f.runEnded() {
 			return nil, wasi.EINTR
@@ -177,14 +182,15 @@ func (f *openFile) Readdir(n int) ([]wasi.Dirent, wasi.Errno) {
 			out = append(out, wasi.Dirent{Name: e.Name(), Type: guestMode(e.Type()) & fs.ModeType})
 		}
 	}
+	f.listFailed = false
 	return out, 0
 }
 
-// dropEntries no longer counts the entries that were read.
+// dropEntries no longer counts the entries that were read. The next list begins anew.
 func (f *openFile) dropEntries() {
 	f.root.listedEntries -= f.listedEntries
 	f.root.listedBytes -= f.listedBytes
-	f.listedEntries, f.listedBytes = 0, 0
+	f.listedEntries, f.listedBytes, f.listFailed = 0, 0, false
 }
 
 // Truncate sets the size of the file.

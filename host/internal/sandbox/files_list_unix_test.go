@@ -100,6 +100,9 @@ func TestRootDirClaimsMemoryOfLists(t *testing.T) {
 	if errno := all[0].Close(); errno != 0 {
 		t.Error(errno)
 	}
+	if list, errno := all[2].Readdir(1); errno != wasi.ERANGE {
+		t.Errorf("it goes on after entries that are lost: %v, %v", list, errno)
+	}
 	if _, errno := all[1].Seek(0, 0); errno != 0 {
 		t.Error(errno)
 	}
