@@ -3,6 +3,7 @@ package sqltrace_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
@@ -154,5 +155,28 @@ func TestRowThatTheDatabaseRefuses(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// ofState is an error with a state, as PostgreSQL's driver returns it.
+type ofState string
+
+func (e ofState) Error() string    { return "(SQLSTATE " + string(e) + ")" }
+func (e ofState) SQLState() string { return string(e) }
+
+// A row is given up only for what is in it. A full disk, a deadlock or a table that is away may pass.
+func TestErrorsAboutRows(t *testing.T) {
+	t.Parallel()
+	for err, want := range map[error]bool{
+		ofState("22021"): true, ofState("23514"): true, ofState("54000"): true,
+		ofState("53100"): false, ofState("40P01"): false, ofState("42P01"): false, ofState("57014"): false, ofState(""): false,
+		errors.New("Error 1366 (22007): Incorrect string value"): true, errors.New("Error 1366 (HY000): Incorrect string value"): true,
+		errors.New("Error 4025 (23000): CONSTRAINT failed"): true, errors.New("Error 1406 (22001): Data too long"): true, errors.New("Error 1153 (08S01): Got a packet"): true,
+		errors.New("Error 1021 (HY000): Disk full"): false, errors.New("Error 1114 (HY000): The table is full"): false,
+		errors.New("Error 1213 (40001): Deadlock"): false, errors.New("a guest said: Error 1366 (22007): x"): false, context.DeadlineExceeded: false,
+	} {
+		if got := sqltrace.RefusesRow(fmt.Errorf("write rows: %w", err)); got != want {
+			t.Errorf("%v: %v", err, got)
+		}
 	}
 }
