@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/wasmjob/wasmjob/host"
@@ -201,7 +200,7 @@ func (o *operatorVerb) withRegistry(f *config.File, do func(registry.Registry) e
 		}
 		return withRegistry(f, access, o.readOnly, slog.New(slog.DiscardHandler), do)
 	}
-	dir := filepath.Join(f.Server.DataDir, "registry")
+	dir := registryDir(f.Server.DataDir)
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		return exitf(exitNotFound, "there is no registry at %s; serve creates it (or is this another server's configuration?)", dir)
 	}

@@ -33,10 +33,13 @@ func withRegistry(f *config.File, access config.Access, readOnly bool, log *slog
 	return errors.Join(do(r), r.Close())
 }
 
+// registryDir returns the directory of the registry inside, which host.OpenRegistry opens.
+func registryDir(dataDir string) string { return filepath.Join(dataDir, "registry") }
+
 // warnOfUnused warns if a server on ZooKeeper has a registry inside, from an earlier configuration.
 // Whoever changed that may think that the server goes on with what is in there.
 func warnOfUnused(dataDir string, log *slog.Logger) {
-	unused := filepath.Join(dataDir, "registry") // of host.OpenRegistry
+	unused := registryDir(dataDir)
 	if _, err := os.Stat(unused); err == nil {
 		log.Warn("this server has a registry inside that it does not use, since [registry] names a ZooKeeper: pauses, tokens, state of guests and jobs without a file stay there; move the directory away when nothing in it is needed",
 			"directory", unused)

@@ -42,7 +42,8 @@ func (b *builder) registry() {
 	default:
 		b.onlyZooKeeper()
 	}
-	if !b.isSet("registry.kind") { // the other keys are checked without it, as they are when a server reads them
+	// Only a kind in the text decides which other keys it needs: the text of a job names no servers.
+	if !b.isSet("registry.kind") {
 		r.Kind = b.kind
 	}
 	b.file.Registry = r

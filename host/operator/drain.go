@@ -150,8 +150,8 @@ func (o *Operator) Drain(ctx context.Context, ip, why string) (set, unread []str
 }
 
 // Undrain ends a drain: it enables the servers at an address for all jobs except those for which
-// they were disabled before the drain, or by an operator during it. A repeated Undrain continues an interrupted one. It returns
-// the jobs as Drain does.
+// they were disabled before the drain, or by an operator during it. A repeated Undrain continues an
+// interrupted one. It returns the jobs as Drain does.
 func (o *Operator) Undrain(ctx context.Context, ip string) (set, unread []string, err error) {
 	var kept []string // jobs for which the address stays disabled
 	what, sent := "undrain server "+ip, false

@@ -52,7 +52,7 @@ func (w *walk) function(i int) error {
 	w.copyUpTo(w.Pos())
 	f.code = len(all.raw)
 	w.frames = append(w.frames, frame{op: wasm.OpBlock, lowest: 0})
-	for n := 0; w.Next(); n++ {
+	for n := 0; w.Next(); n++ { // the memory is checked now and then, as instructions take little of it
 		if n%1024 == 0 && all.bytes() > w.m.maxMemory {
 			return ErrMemory
 		}

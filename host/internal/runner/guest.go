@@ -25,6 +25,14 @@ const (
 	deadlineSlack = time.Second
 )
 
+// graceOf returns how long a guest of a job that was asked to stop may take.
+func graceOf(c *job.Config) time.Duration {
+	if c.Limits.Grace <= 0 {
+		return defaultGrace
+	}
+	return c.Limits.Grace
+}
+
 // guest is an attempt that runs, or waits until it may run.
 type guest struct {
 	member *member
@@ -91,12 +99,9 @@ func (m *member) startGuest(e protocol.Run) {
 		m.places = NewSlots(m.maxBegun(&call.Config))
 	}
 	ctx, end := context.WithCancel(m.life.ctx)
-	g := &guest{member: m, call: call, entry: e.Entry, end: end, grace: call.Config.Limits.Grace, asked: make(chan struct{}), places: m.places}
+	g := &guest{member: m, call: call, entry: e.Entry, end: end, grace: graceOf(&call.Config), asked: make(chan struct{}), places: m.places}
 	if g.worker = m.newWorker(&call.Config); g.worker != nil {
 		g.call.Worker = g.worker
-	}
-	if g.grace <= 0 {
-		g.grace = defaultGrace
 	}
 	g.call.Why = m.stopQuery(g)
 	g.call.Log, g.lines = m.Logs.Begin(g.call.Log, g.call.RunID, g.call.Attempt)

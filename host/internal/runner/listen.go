@@ -1,7 +1,6 @@
 package runner
 
 import (
-	"cmp"
 	"context"
 	"strconv"
 	"time"
@@ -29,7 +28,7 @@ func (m *member) callListener(e protocol.Listen) {
 	var ctx context.Context
 	var end context.CancelFunc
 	if c.Timeout > 0 { // the code that runs the guest watches the deadline, and gives it the grace
-		ctx, end = context.WithTimeout(m.life.ctx, c.Timeout+cmp.Or(max(c.Limits.Grace, 0), defaultGrace)+deadlineSlack)
+		ctx, end = context.WithTimeout(m.life.ctx, c.Timeout+graceOf(&c)+deadlineSlack)
 	} else {
 		ctx, end = context.WithCancel(m.life.ctx)
 	}
