@@ -37,6 +37,9 @@ type walk struct {
 	needsLength, needsBalance bool // locals to add
 }
 
+// checkedBytes is how many bytes of code walk reads before it checks the memory again.
+const checkedBytes = 1024
+
 // function walks through a function with a body, and adds its code without payments, its
 // segments, calls and loops to the analysis.
 func (w *walk) function(i int) error {
@@ -52,9 +55,11 @@ func (w *walk) function(i int) error {
 	w.copyUpTo(w.Pos())
 	f.code = len(all.raw)
 	w.frames = append(w.frames, frame{op: wasm.OpBlock, lowest: 0})
-	for n := 0; w.Next(); n++ { // the memory is checked now and then, as instructions take little of it
-		if n%1024 == 0 && all.bytes() > w.m.maxMemory {
-			return ErrMemory
+	for looked := -checkedBytes; w.Next(); { // the memory is checked now and then, as a few bytes of code take little of it
+		if w.Pos()-looked >= checkedBytes {
+			if looked = w.Pos(); all.bytes() > w.m.maxMemory {
+				return ErrMemory
+			}
 		}
 		w.instruction()
 	}
@@ -240,7 +245,7 @@ func (w *walk) recordJump(label uint32, always bool) {
 	w.recordTarget(i)
 	if f := &w.frames[i]; f.op == wasm.OpLoop && !w.dead {
 		c := &w.loops[f.loop]
-		c.addBackJump(w.current, always)
+		w.addBackJump(c, w.current, always)
 		c.afterCall = c.afterCall || w.callsSince(w.current)
 	}
 }

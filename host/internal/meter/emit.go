@@ -10,6 +10,9 @@ import (
 // on the functions that it calls. The first pass analyzes all functions, the second
 // writes them.
 func (m *module) rewriteCode() error {
+	if uint64(len(m.Bodies))*perFunction > m.maxMemory {
+		return ErrMemory
+	}
 	size := len(m.Sections[wasm.SectionCode].Body)
 	m.analysis = analysis{
 		raw: make([]byte, 0, size+size/32), funcInfos: make([]function, 0, len(m.Bodies)),
@@ -23,7 +26,9 @@ func (m *module) rewriteCode() error {
 	}
 	newGraph(m).findComponents()
 	if m.mode != perInstruction {
-		m.payEntries()
+		if err := m.payEntries(); err != nil {
+			return err
+		}
 	}
 	m.code = entries{n: len(m.Bodies), b: make([]byte, 0, size+size/2)}
 	var body asm
@@ -32,7 +37,7 @@ func (m *module) rewriteCode() error {
 		m.emit(&body, i)
 		m.code.b = binary.AppendUvarint(m.code.b, uint64(len(body.b)))
 		m.code.b = append(m.code.b, body.b...)
-		if m.bytes()+2*uint64(len(m.code.b)) > m.maxMemory { // assemble copies the code
+		if m.bytes()+m.wrapperBytes+2*uint64(len(m.code.b)) > m.maxMemory { // assemble copies the code
 			return ErrMemory
 		}
 	}
@@ -127,8 +132,9 @@ func (m *module) entryPrice(f int) int32 {
 // The host does not pay when it calls an export, so an export of a prepaid function
 // becomes a wrapper that pays and then calls the function. A function that nothing in the
 // module calls directly pays for itself: with addressTaken set, it is no longer prepaid.
-// The call graph has read addressTaken before, so its checks do not change.
-func (m *module) payEntries() {
+// The call graph has read addressTaken before, so its checks do not change. The only error is
+// ErrMemory.
+func (m *module) payEntries() error {
 	called := make([]bool, len(m.funcInfos))
 	for _, c := range m.calls {
 		if c.callee != unknown {
@@ -141,7 +147,12 @@ func (m *module) payEntries() {
 		case f < 0 || !m.prepaid(f) || m.payWrapperOf[ref.Func] > 0:
 		case called[f]:
 			m.payWrapperOf[ref.Func] = m.firstHelper() + uint32(len(m.helpers)+len(m.payWrappers))
-			m.payWrappers = append(m.payWrappers, m.payWrapper(ref.Func))
+			w := m.payWrapper(ref.Func)
+			m.payWrappers = append(m.payWrappers, w)
+			m.wrapperBytes += uint64(len(w.params) + len(w.results) + 3*len(w.body)) // assemble copies it, and the code with it
+			if m.bytes()+m.wrapperBytes > m.maxMemory {
+				return ErrMemory
+			}
 		default:
 			m.addressTaken[ref.Func] = true
 		}
@@ -151,6 +162,7 @@ func (m *module) payEntries() {
 			m.segments[c.segment].callees += m.entryPrice(int(c.callee))
 		}
 	}
+	return nil
 }
 
 // payWrapper returns a function that pays for another function and calls it.

@@ -55,9 +55,13 @@ func (w *walk) keepBalanceInLocal(c loopState) {
 	}
 }
 
-// addBackJump records a jump to the begin of the loop at the end of a segment.
-func (c *loopState) addBackJump(from int, always bool) {
-	c.backJumps = append(c.backJumps, from)
+// addBackJump records a jump to the begin of a loop at the end of a segment. Of the labels of a
+// br_table only one counts.
+func (w *walk) addBackJump(c *loopState, from int, always bool) {
+	if n := len(c.backJumps); n == 0 || c.backJumps[n-1] != from {
+		c.backJumps = append(c.backJumps, from)
+		w.m.backJumps++
+	}
 	c.conditional = c.conditional || !always
 }
 

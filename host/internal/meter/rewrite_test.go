@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -46,7 +47,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestMemory meters code that consists of short segments only, which take many times its size.
+// TestMemory meters modules that take many times their size: of short segments only, of small functions,
+// of exports with many parameters, and of tables of jumps to many loops.
 func TestMemory(t *testing.T) {
 	t.Parallel()
 	const size, limit = 1 << 20, 8 << 20
@@ -55,7 +57,26 @@ func TestMemory(t *testing.T) {
 		jumps.funcs = append(jumps.funcs, fn{"", ">", "", bytes.Repeat([]byte{0x0d, 0}, size/2/20)})
 	}
 	fills := &build{memory: []byte{0, 1}, funcs: []fn{{"f", ">", "", bytes.Repeat([]byte{0xfc, 11, 0}, size/3)}}}
-	for i, b := range []*build{jumps, fills} {
+	small, exports, loops := &build{}, &build{}, &build{}
+	for range limit / 100 {
+		small.funcs = append(small.funcs, fn{"", ">", "", nil})
+	}
+	var calls []byte
+	for i := range 3000 {
+		exports.funcs = append(exports.funcs, fn{fmt.Sprint(i), strings.Repeat("i", 1000) + ">", "", []byte{0x01}})
+		calls = append(calls, cat(0x10, u(i))...)
+	}
+	exports.funcs = append(exports.funcs, fn{"", ">", "", calls})
+	const nested = 124
+	table := []byte{0x02, 0x40, 0x0e, nested}
+	for i := range byte(nested) {
+		table = append(table, i+1)
+	}
+	table = append(table, 0, 0x0b)
+	for range 20 { // a function may have 50,000 branches
+		loops.funcs = append(loops.funcs, fn{"", ">", "", cat(bytes.Repeat([]byte{0x03, 0x40}, nested), bytes.Repeat(table, 390), bytes.Repeat([]byte{0x0b}, nested))})
+	}
+	for i, b := range []*build{jumps, fills, small, exports, loops} {
 		in, err := wasm.Decode(b.bytes())
 		if err != nil {
 			t.Fatal(err)

@@ -45,6 +45,7 @@ type module struct {
 	bulkBlockType   []byte // block type for the operands of a bulk operation; nil: not added yet
 	helpers         []helper
 	payWrappers     []helper          // functions that pay for another function and call it
+	wrapperBytes    uint64            // memory that they take
 	payWrapperOf    map[uint32]uint32 // index of the wrapper, by the index of the wrapped function
 	helperOf        map[bulkOp]uint32
 	declared        []bool // functions with a declared reference

@@ -78,13 +78,18 @@ type analysis struct {
 	segments  []segment
 	calls     []callSite
 	loops     []loop
+	backJumps int // of all loops
 	funcInfos []function
 }
+
+// perFunction is how many bytes a function takes beside its code: in funcInfos and in the graph.
+const perFunction = uint64(unsafe.Sizeof(function{})) + 24
 
 // bytes returns roughly how much memory the analysis takes.
 func (w *analysis) bytes() uint64 {
 	return uint64(len(w.raw)) + uint64(len(w.segments))*uint64(unsafe.Sizeof(segment{})) +
-		uint64(len(w.calls))*uint64(unsafe.Sizeof(callSite{})) + uint64(len(w.loops))*uint64(unsafe.Sizeof(loop{}))
+		uint64(len(w.calls))*uint64(unsafe.Sizeof(callSite{})) + uint64(len(w.loops))*uint64(unsafe.Sizeof(loop{})) +
+		uint64(w.backJumps)*uint64(unsafe.Sizeof(0)) + uint64(cap(w.funcInfos))*perFunction
 }
 
 func (w *analysis) segmentsOf(f int) []segment {
