@@ -25,8 +25,8 @@ const (
 
 // watched is the part of a job's configuration that alerts need.
 type watched struct {
-	notify []string
-	ignore bool // failed runs raise no alert
+	notify []string // sorted, each once, as alerts of the registry have them
+	ignore bool     // failed runs raise no alert
 	expect job.Expect
 	timing job.Config // cron, dialect and time zone only
 }
@@ -34,7 +34,7 @@ type watched struct {
 // watchedOf returns the part of c that alerts need.
 func watchedOf(c *job.Config) watched {
 	return watched{
-		slices.Clone(c.Notify), c.ErrorHandler == job.IgnoreErrors, c.Expect,
+		slices.Compact(slices.Sorted(slices.Values(c.Notify))), c.ErrorHandler == job.IgnoreErrors, c.Expect,
 		job.Config{Name: c.Name, Cron: c.Cron, Dialect: c.Dialect, TimeZone: c.TimeZone},
 	}
 }

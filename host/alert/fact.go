@@ -106,7 +106,7 @@ func apply(a *clustertree.Alerts, f *fact, gather time.Duration) (changed bool) 
 		*one = raised
 		return true
 	}
-	if goesOn := !slices.Equal(one.Left, one.Notify) && f.at-one.Sent >= again.Milliseconds(); goesOn {
+	if goesOn := one.Sent != 0 && !slices.Equal(one.Left, one.Notify) && f.at-one.Sent >= again.Milliseconds(); goesOn {
 		one.Left, one.After, one.Tries = raised.Left, raised.After, 0
 	}
 	one.AddItems(f.items)

@@ -111,6 +111,28 @@ func TestAlertThatCannotBeSent(t *testing.T) {
 	}
 }
 
+// Failures that go on do not put off an alert that no notifier has received yet, in whatever order
+// the job names its notifiers.
+func TestAlertIsNotPutOff(t *testing.T) {
+	t.Parallel()
+	var a clustertree.Alerts
+	begin := 2 * again.Milliseconds()
+	for at := begin; at <= begin+gather.Milliseconds(); at += 200 {
+		for _, f := range []*fact{failed(at, 0), failed(at, 1)} { // two of a batch
+			f.notify = []string{"ops", "dev"}
+			apply(&a, f, gather)
+		}
+		a.Encode()
+	}
+	if got := sentAll(t, &a, begin+gather.Milliseconds(), nil); !cmp.Equal(got, []string{Failed, Failed}) {
+		t.Error(got)
+	}
+	named := watchedOf(&job.Config{Notify: []string{"ops", "dev", "ops"}}).notify
+	if want := []string{"dev", "ops"}; !cmp.Equal(named, want) { // as the registry has them, so that they compare
+		t.Errorf("%q", named)
+	}
+}
+
 var errSent = clustertree.CheckTokenName("")
 
 // A problem that comes back while its end is being sent is sent once more.
