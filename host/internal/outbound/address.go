@@ -22,13 +22,20 @@ var reserved = []netip.Prefix{ // Read only.
 	netip.MustParsePrefix("3fff::/20"),       // documentation
 }
 
-// credentials are addresses at which clouds give machines their credentials, besides the
-// link-local ones. A guest needs a grant for the address itself. Read only.
-var credentials = []netip.Addr{
-	netip.MustParseAddr("168.63.129.16"),   // Azure
-	netip.MustParseAddr("100.100.100.200"), // Alibaba Cloud
-	netip.MustParseAddr("fd00:ec2::254"),   // AWS
-	netip.MustParseAddr("fd20:ce::254"),    // Google Cloud
+// credentials are ranges in which clouds give machines their credentials, besides the link-local
+// ones. A guest needs a grant for the address itself.
+var credentials = []netip.Prefix{ // Read only.
+	netip.MustParsePrefix("168.63.129.16/32"),       // Azure
+	netip.MustParsePrefix("100.100.100.200/32"),     // Alibaba Cloud
+	netip.MustParsePrefix("fd00:ec2::/32"),          // AWS
+	netip.MustParsePrefix("fd20:ce::254/128"),       // Google Cloud
+	netip.MustParsePrefix("fd00:c1::a9fe:a9fe/128"), // Oracle Cloud
+	netip.MustParsePrefix("fd00:42::42/128"),        // Scaleway
+}
+
+// isIn reports whether one of the ranges has an address.
+func isIn(ranges []netip.Prefix, addr netip.Addr) bool {
+	return slices.ContainsFunc(ranges, func(p netip.Prefix) bool { return p.Contains(addr) })
 }
 
 // Read only.
@@ -54,14 +61,14 @@ func isPublic(addr netip.Addr) bool {
 			return false
 		}
 	}
-	return addr.IsGlobalUnicast() && !addr.IsPrivate() && !slices.Contains(credentials, addr) && !slices.ContainsFunc(reserved, func(p netip.Prefix) bool { return p.Contains(addr) })
+	return addr.IsGlobalUnicast() && !addr.IsPrivate() && !isIn(credentials, addr) && !isIn(reserved, addr)
 }
 
 // isPrivate reports whether a host on the list of private hosts may have this
 // address. Link-local addresses are excluded: clouds give credentials there.
 func isPrivate(addr netip.Addr) bool {
 	addr = addr.WithZone("").Unmap()
-	if slices.Contains(credentials, addr) {
+	if isIn(credentials, addr) {
 		return false
 	}
 	return addr.IsPrivate() || addr.IsLoopback() || carrierGradeNAT.Contains(addr)

@@ -64,6 +64,9 @@ func TestMayDial(t *testing.T) {
 		{"a.inside", 80, "169.254.169.254", false}, // credentials of a cloud
 		{"a.inside", 80, "100.100.100.200", false},
 		{"a.inside", 80, "fd00:ec2::254", false},
+		{"a.inside", 80, "fd00:ec2::23", false},
+		{"a.inside", 80, "fd00:c1::a9fe:a9fe", false},
+		{"a.inside", 80, "fd00:42::42", false},
 		{"a.org", 443, "168.63.129.16", false},
 		{"100.100.100.200", 80, "100.100.100.200", true},
 		{"a.inside", 80, "0.0.0.0", false},
