@@ -124,7 +124,7 @@ func (o *operatorVerb) jobSwitch(name, done, short string, disabled bool) *cobra
 		Long: "A disabled item misses its instants. A disabled server owns no items of the job. Without --item\n" +
 			"and --server the verb applies to every server that the job knows. An item or server stays disabled\n" +
 			"until job enable, also after restarts. A server that is drained stays as it is until server\n" +
-			"undrain.",
+			"undrain; what is enabled for the job during the drain is enabled then.",
 	}
 	c.Flags().IntVar(&item, "item", 0, "only this item")
 	c.Flags().StringVar(&server, "server", "", "only the servers at this `address`")

@@ -2,6 +2,7 @@ package operator
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"slices"
 	"time"
@@ -146,14 +147,18 @@ func (o *Operator) Drain(ctx context.Context, ip, why string) (set, unread []str
 	if err != nil {
 		return nil, nil, err
 	}
-	return o.switchServers(ctx, ip, true, nil, o.drainServer)
+	names, unread, err := o.jobsAt(ctx, ip)
+	if err != nil {
+		return nil, nil, err
+	}
+	set, err = switchServers(ctx, names, ip, true, o.drainServer)
+	return set, unread, err
 }
 
 // Undrain ends a drain: it enables the servers at an address for all jobs except those for which
 // they were disabled before the drain, or by an operator during it. A repeated Undrain continues an
 // interrupted one. It returns the jobs as Drain does.
 func (o *Operator) Undrain(ctx context.Context, ip string) (set, unread []string, err error) {
-	var kept []string // jobs for which the address stays disabled
 	what, sent := "undrain server "+ip, false
 	d := deed{verb: "server undrain", detail: "server=" + ip, before: "drained"}
 	err = o.changeDrains(ctx, what, d, func(all *clustertree.Drains) error {
@@ -162,7 +167,7 @@ func (o *Operator) Undrain(ctx context.Context, ip string) (set, unread []string
 			return failf(host.NotFound, nil, "server %s is not drained", ip)
 		}
 		if is != nil { // servers that see Ending do not disable themselves again
-			kept, is.Ending = is.Kept, true
+			is.Ending = true
 		}
 		sent = true // after a try without an answer, another operator may have ended it
 		return nil
@@ -170,7 +175,11 @@ func (o *Operator) Undrain(ctx context.Context, ip string) (set, unread []string
 	if err != nil {
 		return nil, nil, err
 	}
-	if set, unread, err = o.switchServers(ctx, ip, false, kept, o.drainServer); err != nil {
+	names, unread, err := o.jobsAt(ctx, ip)
+	if err == nil {
+		set, err = switchServers(ctx, names, ip, false, o.undrainServer)
+	}
+	if err != nil {
 		return set, unread, failf(host.CodeOf(err), err, "server %s is not drained any more, and still disabled for some jobs: undrain it again", ip)
 	}
 	d.unaudited = true // the first transaction has written the row
@@ -218,66 +227,23 @@ func (o *Operator) drainServer(ctx context.Context, name, ip string, disabled bo
 	return o.askServer(ctx, name, ip, disabled, nil)
 }
 
-// keepDisabled returns the operation by which the servers at an address stay disabled for a job
-// after the drain; none if they stay so anyway.
-func (o *Operator) keepDisabled(ctx context.Context, name, ip string) ([]registry.Op, error) {
-	what := "disable a server of job " + name
-	all, n, err := o.readDrains(ctx, what)
-	switch {
-	case host.CodeOf(err) == host.Refused: // unreadable, which keeps nobody from disabling a server
-		return nil, nil
-	case err != nil:
-		return nil, err
-	}
-	d := all.Find(ip)
-	if d == nil || slices.Contains(d.Kept, name) {
-		return nil, nil
-	}
-	next := *d
-	next.Kept = append(slices.Clip(d.Kept), name)
-	if !all.Put(next) {
-		return nil, failf(host.Refused, nil, "%s: there is no room to note that server %s stays disabled after its drain; undrain it first", what, ip)
-	}
-	return []registry.Op{setOrCreate(o.tree.Drains(), n, all.Encode())}, nil
-}
-
-// switchServers calls by for every job that lists the address and is not in except. unread are
-// jobs whose configuration could not be read.
-func (o *Operator) switchServers(ctx context.Context, ip string, disabled bool, except []string, by func(ctx context.Context, name, ip string, disabled bool) error) (set, unread []string, err error) {
-	jobs, err := o.jobsNow(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	for i := range jobs {
-		j := &jobs[i]
-		if j.Config == nil {
-			unread = append(unread, j.Name)
-			continue
-		}
-		if slices.Contains(except, j.Name) || !slices.ContainsFunc(j.Servers, func(s ServerState) bool { return s.IP == ip }) {
-			continue
-		}
-		if err := by(ctx, j.Name, ip, disabled); err != nil {
-			return set, unread, err
-		}
-		set = append(set, j.Name)
-	}
-	return set, unread, nil
-}
-
 // readDrains reads the drains and their node. Errors begin with what.
 func (o *Operator) readDrains(ctx context.Context, what string) (clustertree.Drains, registry.Node, error) {
 	return readState(ctx, o, what, "drains", o.tree.Drains(), clustertree.DecodeDrains)
 }
 
-// changeDrains changes the node of drains. It calls change again if a try conflicts or has no answer.
+// changeDrains changes the node of drains, unless change returns errNothing. It calls change again if a try
+// conflicts or has no answer.
 func (o *Operator) changeDrains(ctx context.Context, what string, d deed, change func(*clustertree.Drains) error) error {
 	return o.changeState(ctx, what, &d, func(time.Time) ([]registry.Op, error) {
 		all, n, err := o.readDrains(ctx, what)
 		if err != nil {
 			return nil, err
 		}
-		if err := change(&all); err != nil {
+		switch err := change(&all); {
+		case errors.Is(err, errNothing):
+			return nil, nil
+		case err != nil:
 			return nil, err
 		}
 		return []registry.Op{setOrCreate(o.tree.Drains(), n, all.Encode())}, nil

@@ -150,7 +150,6 @@ func TestDisabledDuringADrain(t *testing.T) {
 
 func second(_, _ []string, err error) error { return err }
 
-// Reports on jobs work without readable drains, which would only add reasons to them.
 // silentOnce does not answer the first read of a path.
 type silentOnce struct {
 	registry.Session
@@ -181,6 +180,7 @@ func TestJobIsNotEnabledWithoutTheDrains(t *testing.T) {
 	}
 }
 
+// Reports on jobs work without readable drains, which would only add reasons to them.
 func TestDrainsOfANewerRelease(t *testing.T) {
 	t.Parallel()
 	o := operate(t, passing(t))

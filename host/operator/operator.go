@@ -118,8 +118,8 @@ func (o *Operator) askServer(ctx context.Context, name, ip string, disabled bool
 	}})
 }
 
-// SetJob disables or enables every server that the job knows. A server that joins later
-// follows its own configuration.
+// SetJob disables or enables every server that the job knows. A drained server is enabled by the
+// end of the drain. A server that joins later follows its own configuration.
 func (o *Operator) SetJob(ctx context.Context, name string, disabled bool) error {
 	v, _, _, err := o.editableView(ctx, verbOf(disabled), name, o.outlined)
 	if err != nil {
@@ -137,11 +137,15 @@ func (o *Operator) SetJob(ctx context.Context, name string, disabled bool) error
 	var refused error
 	set := 0
 	for _, s := range v.Servers {
-		if err := refuseDrained(drains, s.IP); err != nil {
-			refused = err
-			continue // leave it disabled, and enable the others
-		}
-		if err := o.setServer(ctx, name, s.IP, disabled); err != nil {
+		if refused = refuseDrained(drains, s.IP); refused != nil { // leave it disabled, and enable the others
+			left, err := o.enableAfterDrain(ctx, name, s.IP)
+			if err != nil {
+				return err
+			}
+			if !left {
+				continue
+			}
+		} else if err := o.setServer(ctx, name, s.IP, disabled); err != nil {
 			return err
 		}
 		set++
@@ -158,8 +162,14 @@ func (o *Operator) SetServers(ctx context.Context, ip string, disabled bool) (se
 	if err := o.notDrained(ctx, ip, disabled); err != nil {
 		return nil, nil, err
 	}
-	set, unread, err = o.switchServers(ctx, ip, disabled, nil, o.setServer)
+	names, unread, err := o.jobsAt(ctx, ip)
+	if err == nil && disabled {
+		err = o.keepAllDisabled(ctx, ip, names)
+	}
 	if err != nil {
+		return nil, unread, err
+	}
+	if set, err = switchServers(ctx, names, ip, disabled, o.setServer); err != nil {
 		return set, unread, err
 	}
 	if len(set) == 0 {
