@@ -60,7 +60,7 @@ func (o *Operator) CreateToken(ctx context.Context, name string, role Role, life
 		return "", t, err
 	}
 	if life != 0 && (life < minLife || life > maxLife) {
-		return "", t, failf(host.Invalid, nil, "%s %s: it cannot be valid for %v; write %v to %v, or 0 for ever", what, name, life, minLife, maxLife)
+		return "", t, failf(host.Invalid, nil, "%s %s: it cannot be valid for %v; write %v to %v, or leave it out", what, name, life, minLife, maxLife)
 	}
 	secret = newSecret()
 	if t, err = o.addToken(ctx, secret, name, role, life); err != nil {
