@@ -18,7 +18,7 @@ type dialect struct {
 	// columns lists the columns of the table that is its parameter; none if the table does not
 	// exist.
 	columns string
-	// indexes counts the indexes whose name is its parameter.
+	// indexes counts the indexes whose name and table are its parameters.
 	indexes string
 	// become ends the statement that inserts a row: it says what a stored row takes from the
 	// new one.
@@ -52,7 +52,7 @@ func sqlite() *dialect {
 	return &dialect{
 		driver:  "sqlite",
 		columns: "SELECT name FROM pragma_table_info(?)",
-		indexes: "SELECT COUNT(*) FROM sqlite_master WHERE type = 'index' AND name = ?",
+		indexes: "SELECT COUNT(*) FROM sqlite_master WHERE type = 'index' AND name = ? AND tbl_name = ? COLLATE NOCASE",
 		become:  conflict,
 		index:   "CREATE INDEX IF NOT EXISTS",
 		name:    "VARCHAR(255)", bytes: "BLOB",
@@ -65,7 +65,7 @@ func postgres() *dialect {
 		driver:   "pgx",
 		numbered: true,
 		columns:  "SELECT column_name FROM information_schema.columns WHERE table_schema = current_schema() AND table_name = LOWER(?)",
-		indexes:  "SELECT COUNT(*) FROM pg_indexes WHERE schemaname = current_schema() AND indexname = LOWER(?)",
+		indexes:  "SELECT COUNT(*) FROM pg_indexes WHERE schemaname = current_schema() AND indexname = LOWER(?) AND tablename = LOWER(?)",
 		become:   conflict,
 		index:    "CREATE INDEX IF NOT EXISTS",
 		stay:     "ON CONFLICT (id) DO NOTHING",
@@ -82,7 +82,7 @@ func mysql() *dialect {
 	return &dialect{
 		driver:  "mysql",
 		columns: "SELECT column_name FROM information_schema.columns WHERE table_schema = DATABASE() AND table_name = ?",
-		indexes: "SELECT COUNT(*) FROM information_schema.statistics WHERE table_schema = DATABASE() AND index_name = ?",
+		indexes: "SELECT COUNT(*) FROM information_schema.statistics WHERE table_schema = DATABASE() AND index_name = ? AND table_name = ?",
 		// The order matters: assignments see the values that earlier ones have set.
 		become: "ON DUPLICATE KEY UPDATE reason = IF(" + taken + ", VALUES(reason), reason), " +
 			"reason_code = IF(" + taken + ", VALUES(reason_code), reason_code), state = IF(" + taken + ", VALUES(state), state)",

@@ -49,7 +49,7 @@ func (s *Store) makeElasticJob(ctx context.Context) error {
 			return s.fail("create the tables of ElasticJob", err)
 		}
 	}
-	if err := s.makeIndex(ctx, "TASK_ID_STATE_INDEX", "JOB_STATUS_TRACE_LOG (task_id, state)"); err != nil {
+	if err := s.makeIndex(ctx, "TASK_ID_STATE_INDEX", "JOB_STATUS_TRACE_LOG", "(task_id, state)"); err != nil {
 		s.log.Warn("ElasticJob's console may be slow: its table JOB_STATUS_TRACE_LOG has no index", "error", err)
 	}
 	return nil

@@ -168,29 +168,29 @@ func (r *Reader) widen(ctx context.Context) error {
 		}
 	}
 	for _, index := range [][2]string{
-		{"wasmjobd_run_job_state", "wasmjobd_run (job, state, instant_ms, item, run, attempt)"},
-		{"wasmjobd_run_job_item", "wasmjobd_run (job, item, instant_ms, run, attempt)"},
-		{"wasmjobd_run_cause", "wasmjobd_run (cause, instant_ms, job, item, run, attempt)"},
-		{"wasmjobd_run_job_cause", "wasmjobd_run (job, cause, instant_ms, item, run, attempt)"},
+		{"wasmjobd_run_job_state", "(job, state, instant_ms, item, run, attempt)"},
+		{"wasmjobd_run_job_item", "(job, item, instant_ms, run, attempt)"},
+		{"wasmjobd_run_cause", "(cause, instant_ms, job, item, run, attempt)"},
+		{"wasmjobd_run_job_cause", "(job, cause, instant_ms, item, run, attempt)"},
 	} {
-		if err := r.makeIndex(ctx, index[0], index[1]); err != nil {
+		if err := r.makeIndex(ctx, index[0], "wasmjobd_run", index[1]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// makeIndex creates an index unless it exists. It looks first, because databases refuse even
+// makeIndex creates an index of columns of a table unless it exists. It looks first, because databases refuse even
 // CREATE INDEX IF NOT EXISTS to a user who may only read and write the table.
-func (r *Reader) makeIndex(ctx context.Context, name, on string) error {
+func (r *Reader) makeIndex(ctx context.Context, name, table, columns string) error {
 	var has int
-	if err := r.queryRow(ctx, r.dialect.indexes, name).Scan(&has); err != nil {
+	if err := r.queryRow(ctx, r.dialect.indexes, name, table).Scan(&has); err != nil {
 		return r.fail("look at its indexes", err)
 	}
 	if has > 0 {
 		return nil
 	}
-	if _, err := r.db.ExecContext(ctx, r.dialect.index+" "+name+" ON "+on); err != nil && !r.dialect.wasMade(err) {
+	if _, err := r.db.ExecContext(ctx, r.dialect.index+" "+name+" ON "+table+" "+columns); err != nil && !r.dialect.wasMade(err) {
 		return r.fail("add the index "+name, err)
 	}
 	return nil

@@ -68,3 +68,23 @@ func TestTablesOfAnotherUser(t *testing.T) {
 		})
 	}
 }
+
+// In MariaDB an index of the same name may belong to a table that was put aside.
+func TestIndexOfAnotherTable(t *testing.T) {
+	t.Parallel()
+	loc := address(t, sqltest.MariaDB(t).Database(t))
+	loc.ElasticJob = true
+	open(t, loc)
+	execute(t, loc, "RENAME TABLE JOB_STATUS_TRACE_LOG TO of_last_year")
+	open(t, loc)
+	db, err := loc.DB()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	var n int
+	const count = "SELECT COUNT(DISTINCT table_name) FROM information_schema.statistics WHERE table_schema = DATABASE() AND index_name = 'TASK_ID_STATE_INDEX'"
+	if err := db.QueryRowContext(t.Context(), count).Scan(&n); err != nil || n != 2 {
+		t.Errorf("%d tables have the index, %v", n, err)
+	}
+}
