@@ -130,18 +130,29 @@ func (d *dialect) wasMade(err error) bool {
 var ofData = regexp.MustCompile(`^Error (\d+ \((22|23)|(1118|1153|1366) )`)
 
 // refusesRow reports whether err says that the database cannot store a row because of what is in
-// it: data exceptions, broken constraints and exceeded sizes. Any other error may pass, such as
-// that of a full disk.
-func refusesRow(err error) bool {
+// it: data exceptions, broken constraints, and sizes in MySQL. Any other error may pass, such as that
+// of a full disk. PostgreSQL's class of exceeded limits is none of these: the database has it for
+// all rows when its transaction numbers run out.
+func refusesRow(err error) bool { return ofClass(err, ofData, "22", "23") }
+
+// passing matches errors of MySQL and MariaDB about the state of the database: deadlocks, queries
+// that were ended, full disks and tables, and locks that were not given in time.
+var passing = regexp.MustCompile(`^Error (\d+ \((40|70)|(1021|1114|1205) )`)
+
+// mayPass reports whether err is about the state of the database, not about the statement: in
+// PostgreSQL, deadlocks, missing resources, locks, ended queries and errors of the system.
+func mayPass(err error) bool { return ofClass(err, passing, "40", "53", "55", "57", "58") }
+
+// ofClass reports whether err is of PostgreSQL and has one of the classes, or its text matches.
+func ofClass(err error, text *regexp.Regexp, classes ...string) bool {
 	if e, ok := errors.AsType[interface {
 		error
 		SQLState() string
 	}](err); ok { // of PostgreSQL
-		class := e.SQLState()[:min(2, len(e.SQLState()))]
-		return class == "22" || class == "23" || class == "54"
+		return slices.Contains(classes, e.SQLState()[:min(2, len(e.SQLState()))])
 	}
 	for ; err != nil; err = errors.Unwrap(err) {
-		if ofData.MatchString(err.Error()) {
+		if text.MatchString(err.Error()) {
 			return true
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"database/sql"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -57,7 +56,7 @@ func (s *Store) makeElasticJob(ctx context.Context) error {
 
 // mirror writes the runs of a batch into ElasticJob's tables. What those refuse, such as a text
 // outside their character set, is missing there and holds up nothing. The error says that the
-// transaction cannot go on.
+// transaction cannot go on, or that it may succeed later, such as on a full disk.
 func (s *Store) mirror(ctx context.Context, tx *sql.Tx, batch []trace.Row) error {
 	refusal, err := s.tryElasticJob(ctx, tx, batch)
 	if refusal == nil || err != nil {
@@ -84,12 +83,12 @@ func (s *Store) tryElasticJob(ctx context.Context, tx *sql.Tx, rows []trace.Row)
 	if _, err := tx.ExecContext(ctx, "SAVEPOINT elasticjob"); err != nil {
 		return nil, err
 	}
-	if refusal = s.writeElasticJob(ctx, tx, rows); refusal != nil {
-		if _, err := tx.ExecContext(ctx, "ROLLBACK TO SAVEPOINT elasticjob"); err != nil {
-			return nil, errors.Join(refusal, err)
-		}
+	refusal = s.writeElasticJob(ctx, tx, rows)
+	if refusal == nil || mayPass(refusal) {
+		return nil, refusal
 	}
-	return refusal, nil
+	_, err = tx.ExecContext(ctx, "ROLLBACK TO SAVEPOINT elasticjob")
+	return refusal, err
 }
 
 // writeElasticJob writes the runs that began into ElasticJob's tables. A row comes when its run

@@ -189,6 +189,46 @@ func TestTablesOfElasticJobThatRefuseARun(t *testing.T) {
 	}
 }
 
+// What may pass, such as a full disk below ElasticJob's tables, loses no run there.
+func TestTablesOfElasticJobThatCannotBeWrittenNow(t *testing.T) {
+	t.Parallel()
+	for name, kind := range map[string]struct {
+		server      func(testing.TB) *sqltest.Server
+		full, again []string
+	}{
+		"PostgreSQL": {sqltest.Postgres, []string{
+			"CREATE FUNCTION full_disk() RETURNS trigger AS $$ BEGIN RAISE 'no room' USING ERRCODE = '53100'; END $$ LANGUAGE plpgsql",
+			"CREATE TRIGGER full_disk BEFORE INSERT ON JOB_EXECUTION_LOG FOR EACH ROW EXECUTE FUNCTION full_disk()",
+		}, []string{"DROP TRIGGER full_disk ON JOB_EXECUTION_LOG"}},
+		"MariaDB": {sqltest.MariaDB, []string{
+			"CREATE TRIGGER full_disk BEFORE INSERT ON JOB_EXECUTION_LOG FOR EACH ROW SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = 1114, MESSAGE_TEXT = 'no room'",
+		}, []string{"DROP TRIGGER full_disk"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			loc := address(t, kind.server(t).Database(t))
+			loc.ElasticJob = true
+			s := open(t, loc)
+			execute(t, loc, kind.full...)
+			row := run("j", 0, 10_000)
+			if err := s.Write(t.Context(), []trace.Row{row}); err == nil || !strings.Contains(err.Error(), "no room") {
+				t.Errorf("written: %v", err)
+			}
+			execute(t, loc, kind.again...)
+			write(t, s, row)
+			db, err := loc.DB()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer db.Close()
+			var n int
+			if err := db.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM JOB_EXECUTION_LOG").Scan(&n); err != nil || n != 1 {
+				t.Errorf("it has %d rows, %v", n, err)
+			}
+		})
+	}
+}
+
 // Without the option the tables are not created.
 func TestTablesOfElasticJobAreNotMadeUnasked(t *testing.T) {
 	everywhere(t, func(t *testing.T, loc sqltrace.Location) {

@@ -43,5 +43,8 @@ func (r *Reader) Plan(ctx context.Context, f Filter) (steps []string, err error)
 // RefusesRow reports whether an error of a database is about what is in a row.
 func RefusesRow(err error) bool { return refusesRow(err) }
 
+// MayPass reports whether an error of a database is about its state.
+func MayPass(err error) bool { return mayPass(err) }
+
 // Lock takes the right to change tables.
 func (r *Reader) Lock(ctx context.Context) (unlock func(), err error) { return r.lock(ctx) }

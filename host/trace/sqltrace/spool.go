@@ -165,7 +165,7 @@ func (s *Spool) deliver(ctx context.Context) (int, error) {
 		switch {
 		case err == nil:
 			return len(rows), s.file.forget(ctx, rows)
-		case refusesRow(err):
+		case errors.Is(err, errRefused):
 			return s.deliverEach(ctx, rows)
 		}
 		return 0, err
@@ -187,7 +187,7 @@ func (s *Spool) deliverEach(ctx context.Context, rows []trace.Row) (int, error) 
 	for i := range rows {
 		one := rows[i : i+1]
 		err := s.to.Write(ctx, one)
-		if err != nil && !refusesRow(err) {
+		if err != nil && !errors.Is(err, errRefused) {
 			return i, err
 		}
 		if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -37,6 +38,9 @@ const guestLog = "guest_log"
 
 const insert = "INSERT INTO wasmjobd_run (" + columns + ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
 
+// errRefused says that the database cannot store a row because of what is in it.
+var errRefused = errors.New("the database refuses a row")
+
 // Write implements trace.Sink: the batch is one transaction, on disk before Write returns nil.
 // A row that is already stored stays as it is, except that a run that was taken over gets its
 // end. A batch with a row that can never be stored (running, without a name, or with names that
@@ -68,6 +72,9 @@ func (s *Store) Write(ctx context.Context, batch []trace.Row) error {
 				sql.NullString{String: text(r.Reason.Key(), MaxText), Valid: r.Reason.Code != ""},
 				sql.NullString{String: text(r.Log, MaxLog), Valid: r.HasLog},
 				sql.NullString{String: text(r.Param, MaxText), Valid: r.Param != ""})
+			if refusesRow(err) {
+				return fmt.Errorf("%w: %w", errRefused, err)
+			}
 			if err != nil {
 				return err
 			}
