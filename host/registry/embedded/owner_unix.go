@@ -3,7 +3,9 @@
 package embedded
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -11,6 +13,7 @@ import (
 
 // giveToOwner gives a file to the owner of its directory if this process is root. Otherwise a
 // command that root runs while the server is down would leave files that the server cannot read.
+// In a container, root may have no right to do so; then the file stays root's.
 func giveToOwner(name string) error {
 	if os.Geteuid() != 0 {
 		return nil
@@ -24,7 +27,7 @@ func giveToOwner(name string) error {
 		return nil
 	}
 	// The owner may have put a link there; what it refers to stays as it is.
-	if err := os.Lchown(name, int(of.Uid), int(of.Gid)); err != nil {
+	if err := os.Lchown(name, int(of.Uid), int(of.Gid)); err != nil && !errors.Is(err, fs.ErrPermission) {
 		return fmt.Errorf("give it to the owner of its directory: %w", err)
 	}
 	return nil
