@@ -2,7 +2,6 @@ package operator
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"slices"
 	"time"
@@ -232,18 +231,14 @@ func (o *Operator) readDrains(ctx context.Context, what string) (clustertree.Dra
 	return readState(ctx, o, what, "drains", o.tree.Drains(), clustertree.DecodeDrains)
 }
 
-// changeDrains changes the node of drains, unless change returns errNothing. It calls change again if a try
-// conflicts or has no answer.
+// changeDrains changes the node of drains. It calls change again if a try conflicts or has no answer.
 func (o *Operator) changeDrains(ctx context.Context, what string, d deed, change func(*clustertree.Drains) error) error {
 	return o.changeState(ctx, what, &d, func(time.Time) ([]registry.Op, error) {
 		all, n, err := o.readDrains(ctx, what)
 		if err != nil {
 			return nil, err
 		}
-		switch err := change(&all); {
-		case errors.Is(err, errNothing):
-			return nil, nil
-		case err != nil:
+		if err := change(&all); err != nil {
 			return nil, err
 		}
 		return []registry.Op{setOrCreate(o.tree.Drains(), n, all.Encode())}, nil

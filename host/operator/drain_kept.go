@@ -7,14 +7,12 @@ import (
 
 	"github.com/wasmjob/wasmjob/host"
 	"github.com/wasmjob/wasmjob/host/internal/layout/clustertree"
+	"github.com/wasmjob/wasmjob/host/internal/protocol"
 	"github.com/wasmjob/wasmjob/host/registry"
 )
 
 // errKept says that a server stays disabled after its drain.
 var errKept = errors.New("the server stays disabled for the job")
-
-// errNothing says that a change of the drains would change nothing.
-var errNothing = errors.New("there is nothing to change")
 
 // undrainServer is drainServer for the end of the drain. It returns errKept if the servers stay
 // disabled for the job, also if an operator has just said so.
@@ -56,18 +54,18 @@ func (o *Operator) keepDisabled(ctx context.Context, name, ip string) ([]registr
 func (o *Operator) keepAllDisabled(ctx context.Context, ip string, jobs []string) error {
 	what := "disable server " + ip
 	drains, _, err := o.readDrains(ctx, what)
-	if host.CodeOf(err) == host.Refused || err == nil && drains.Find(ip) == nil {
+	switch {
+	case host.CodeOf(err) == host.Refused: // unreadable, as above
 		return nil
+	case err != nil:
+		return err
 	}
-	if err != nil {
+	if changed, err := noteKept(&drains, what, ip, jobs...); err != nil || !changed {
 		return err
 	}
 	d := deed{verb: "server disable", detail: "server=" + ip, before: "drained", after: "disabled"}
 	return o.changeDrains(ctx, what, d, func(all *clustertree.Drains) error {
-		changed, err := noteKept(all, what, ip, jobs...)
-		if err == nil && !changed {
-			return errNothing
-		}
+		_, err := noteKept(all, what, ip, jobs...)
 		return err
 	})
 }
@@ -102,22 +100,27 @@ func noteKept(all *clustertree.Drains, what, ip string, jobs ...string) (changed
 // enableAfterDrain lets the end of a drain enable the servers at its address for a job for which they
 // would have stayed disabled. It reports whether that was so.
 func (o *Operator) enableAfterDrain(ctx context.Context, name, ip string) (was bool, err error) {
-	d := deed{verb: "job enable", job: name, detail: "server=" + ip, before: "disabled", after: "drained"}
-	err = o.changeDrains(ctx, "enable job "+name, d, func(all *clustertree.Drains) error {
-		is := all.Find(ip)
-		if is == nil || is.Ending {
-			return failf(host.Refused, nil, "enable job %s: the drain of server %s has just ended; try again", name, ip)
+	a := protocol.AskServer{IP: ip, Disabled: true} // until the drain ends
+	also := func(ctx context.Context) ([]registry.Op, error) {
+		all, n, err := o.readDrains(ctx, "enable job "+name)
+		if err != nil {
+			return nil, err
 		}
-		i := slices.Index(is.Kept, name)
+		d := all.Find(ip)
+		if d == nil || d.Ending {
+			return nil, failf(host.Refused, nil, "enable job %s: the drain of server %s has just ended; try again", name, ip)
+		}
+		i := slices.Index(d.Kept, name)
 		if i < 0 { // or an earlier try without an answer has done it
-			return errNothing
+			return nil, nil
 		}
 		was = true
-		next := *is
-		next.Kept = slices.Delete(slices.Clone(is.Kept), i, i+1)
-		all.Put(next)
-		return nil
-	})
+		d.Kept = slices.Delete(slices.Clone(d.Kept), i, i+1)
+		return []registry.Op{setOrCreate(o.tree.Drains(), n, all.Encode())}, nil
+	}
+	err = o.askBy(ctx, request{verb: verb{"enable", "job enable"}, job: name, about: a, also: also, wish: func(*protocol.View) (protocol.Ask, deed, error) {
+		return a, deed{detail: "server=" + ip, before: "disabled", after: "drained"}, nil
+	}})
 	return was, err
 }
 

@@ -41,9 +41,19 @@ func TestEnabledDuringADrain(t *testing.T) {
 			for _, ip := range servers[1:] {
 				put(t, o, registry.Create, javatest.Node("servers", ip), "")
 			}
-			err := errors.Join(
-				second(o.Drain(t.Context(), "10.0.0.1", "")), o.SetJob(t.Context(), javatest.Name, true), o.SetJob(t.Context(), javatest.Name, false),
-				second(o.Undrain(t.Context(), "10.0.0.1")))
+			if err := errors.Join(second(o.Drain(t.Context(), "10.0.0.1", "")), o.SetJob(t.Context(), javatest.Name, true)); err != nil {
+				t.Fatal(err)
+			}
+			stale := errors.New("the job has changed")
+			o.OnlyIf(func(*JobReport) error { return stale })
+			if err := o.SetJob(t.Context(), javatest.Name, false); !errors.Is(err, stale) {
+				t.Error("enabled although the job has changed:", err)
+			}
+			o.OnlyIf(nil)
+			if all, _, err := o.readDrains(t.Context(), "test"); err != nil || len(all.Find("10.0.0.1").Kept) != 1 {
+				t.Errorf("the drains are %+v, %v", all, err)
+			}
+			err := errors.Join(o.SetJob(t.Context(), javatest.Name, false), second(o.Undrain(t.Context(), "10.0.0.1")))
 			one, err2 := o.Job(t.Context(), javatest.Name)
 			if err := errors.Join(err, err2, o.Close()); err != nil {
 				t.Fatal(err)
